@@ -1,0 +1,54 @@
+"""The door: every command, and how an error leaves it."""
+
+import os
+import sys
+
+import typer
+
+from halfgraph import __version__
+from halfgraph.cli.graph import build, import_, stats
+from halfgraph.errors import HalfgraphError
+
+app = typer.Typer(
+    name="halfgraph",
+    help="Answers logical queries over incomplete knowledge graphs: exact answers first, then predicted ones.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"halfgraph {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
+    ),
+) -> None:
+    """Answers logical queries over incomplete knowledge graphs: exact answers first, then predicted ones."""
+
+
+app.command("import")(import_)
+app.command()(build)
+app.command()(stats)
+
+
+def main() -> None:
+    """Nothing; runs the command line. Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    try:
+        app()
+    except HalfgraphError as error:
+        typer.echo(f"halfgraph: {error}", err=True)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        typer.echo("halfgraph: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:  # the reader of our output has left: not an error of ours
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)

@@ -1,0 +1,56 @@
+"""What people see: tables on stdout, progress on stderr, JSON for programs."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+
+def print_json(value: Any) -> None:
+    """Nothing; one JSON value is printed."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Nothing; a table is printed, numbers to the right with separators."""
+    from rich.console import Console
+    from rich.table import Table
+
+    cells = [[_shown(value) for value in row] for row in rows]
+    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))] if cells else []
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for i, column in enumerate(columns):
+        right = bool(numeric) and numeric[i]
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for row in cells:
+        table.add_row(*row)
+    console = Console(soft_wrap=False)
+    console.print(title, style="bold", highlight=False, soft_wrap=True)
+    console.print(table)
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def note(text: str) -> None:
+    """Nothing; a line for people, on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+@contextlib.contextmanager
+def counting(what: str, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many there are so far; shown on stderr with the pace where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (SpinnerColumn(), TextColumn("{task.description} {task.completed:,.0f}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=None)
+        yield lambda count: progress.update(task, completed=count)

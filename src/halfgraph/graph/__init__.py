@@ -1,0 +1,1 @@
+"""What is known: a typed, split knowledge graph, from a file to memory-mapped arrays."""

@@ -1,0 +1,218 @@
+"""A graph on disk: graph.json, memory-mapped arrays, names as blobs, what was set aside; opened in milliseconds."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.errors import FolderError
+from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
+from halfgraph.graph.names import Namer
+from halfgraph.graph.vocabulary import Texts, Vocabulary
+
+FORMAT = 1
+DESCRIPTION = "graph.json"
+ASIDE = "aside.nq"
+_AGAIN = "Import the graph again."
+# What each view of the graph is made of; a graph without a split has only the first.
+VIEWS = {
+    "train": ("train",),
+    "valid": ("valid",),
+    "test": ("test",),
+    "known": ("train", "valid"),
+    "whole": ("train", "valid", "test"),
+}
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A knowledge graph with its names, kinds and splits, opened from a folder."""
+
+    path: Path
+    description: Mapping[str, Any] = field(repr=False)
+
+    @classmethod
+    def open(cls, path: str | Path) -> "Graph":
+        """The graph in a folder."""
+        path = Path(path)
+        try:
+            description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            problem = "no graph here" if path.is_dir() else "no such folder"
+            raise FolderError(path, problem, advice="Make one with: halfgraph import SOURCE --out FOLDER") from error
+        except (OSError, ValueError) as error:
+            raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
+        if description.get("format") != FORMAT:
+            problem = f"is of format {description.get('format')}, and this halfgraph reads format {FORMAT}"
+            raise FolderError(path, problem, advice=_AGAIN)
+        return cls(path, description)
+
+    @property
+    def fingerprint(self) -> str:
+        """What tells this graph from any other: a hash of its names, kinds and triples."""
+        return str(self.description["fingerprint"])
+
+    @property
+    def has_split(self) -> bool:
+        """Whether there are valid and test triples."""
+        return bool(self.description["split"])
+
+    @cached_property
+    def entities(self) -> Vocabulary:
+        """The names and labels of the entities."""
+        return self._vocabulary("entities")
+
+    @cached_property
+    def relations(self) -> Vocabulary:
+        """The names and labels of the relations; relation r of a graph's edges is the name r // 2."""
+        return self._vocabulary("relations")
+
+    @cached_property
+    def kinds(self) -> Kinds:
+        """The kinds of entity."""
+        return Kinds(tuple(self.description["kinds"]["names"]), np.array(self.description["kinds"]["starts"], np.int64))
+
+    @cached_property
+    def namer(self) -> Namer:
+        """What turns names into IRIs and back."""
+        return Namer(self.description["base"])
+
+    @cached_property
+    def train(self) -> KnowledgeGraph:
+        """The training triples; all of them where there is no split."""
+        return self.view("train")
+
+    @cached_property
+    def valid(self) -> KnowledgeGraph:
+        """The validation triples."""
+        return self.view("valid")
+
+    @cached_property
+    def test(self) -> KnowledgeGraph:
+        """The test triples."""
+        return self.view("test")
+
+    @cached_property
+    def known(self) -> KnowledgeGraph:
+        """The training and validation triples."""
+        return self.view("known") if self.has_split else self.train
+
+    @cached_property
+    def whole(self) -> KnowledgeGraph:
+        """All triples."""
+        return self.view("whole") if self.has_split else self.train
+
+    def view(self, name: str) -> KnowledgeGraph:
+        """The triples of one or several splits; see VIEWS."""
+        relation_count = 2 * int(self.description["counts"]["relations"])
+        if not self.has_split and name in ("valid", "test"):
+            return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.kinds, relation_count)
+        arrays = [self._array(f"{name}.{part}") for part in ("starts", "relations", "tails")]
+        return KnowledgeGraph(*arrays, self.kinds, relation_count)
+
+    def relation_name(self, relation: int) -> str:
+        """The name of a directed relation; an inverse ends with ^-1."""
+        return self.relations.name(relation // 2) + ("^-1" if relation & 1 else "")
+
+    def _vocabulary(self, name: str) -> Vocabulary:
+        parts = [self._array(f"{name}.{part}") for part in VOCABULARY_PARTS]
+        return Vocabulary(Texts(parts[0], parts[1]), Texts(parts[2], parts[3]), parts[4], parts[5])
+
+    def _array(self, name: str) -> NDArray[Any]:
+        path = self.path / f"{name}.npy"
+        try:
+            return load_array(path)
+        except (OSError, ValueError) as error:
+            raise FolderError(path, f"cannot be read: {error}", advice=_AGAIN) from error
+
+
+VOCABULARY_PARTS = ("names", "name_offsets", "labels", "label_offsets", "hashes", "by_hash")
+
+
+def load_array(path: Path) -> NDArray[Any]:
+    """An array of a folder, memory-mapped; an empty one cannot be and is read."""
+    array: NDArray[Any] = np.load(path, mmap_mode="r") if path.stat().st_size > 128 else np.load(path)
+    return array
+
+
+def save_array(path: Path, array: NDArray[Any]) -> None:
+    """Nothing; the array is written as .npy."""
+    np.save(path, array, allow_pickle=False)
+
+
+def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
+    """Nothing; the arrays of a vocabulary are written."""
+    parts = (
+        words.names.blob,
+        words.names.offsets,
+        words.labels.blob,
+        words.labels.offsets,
+        words.hashes,
+        words.by_hash,
+    )
+    for part, array in zip(VOCABULARY_PARTS, parts, strict=True):
+        save_array(folder / f"{name}.{part}.npy", array)
+
+
+def save_view(folder: Path, name: str, graph: KnowledgeGraph) -> None:
+    """Nothing; the arrays of a view are written."""
+    for part in ("starts", "relations", "tails"):
+        save_array(folder / f"{name}.{part}.npy", getattr(graph, part))
+
+
+def fingerprint(folder: Path, kinds: Kinds, views: Sequence[str]) -> str:
+    """Twelve hexadecimal digits of a hash over the names, kinds and triples in a folder."""
+    digest = hashlib.sha256(json.dumps([kinds.names, kinds.starts.tolist()]).encode())
+    names = [f"{what}.{part}" for what in ("entities", "relations") for part in ("names", "name_offsets")]
+    for name in [*names, *(f"{view}.{part}" for view in views for part in ("starts", "relations", "tails"))]:
+        digest.update(np.ascontiguousarray(load_array(folder / f"{name}.npy")))
+    return digest.hexdigest()[:12]
+
+
+def refuse_existing(path: Path, *, made_by: str) -> None:
+    """Nothing, or an error where something stands already."""
+    if path.exists():
+        raise FolderError(path, "is already there", advice=f"Remove it, or give {made_by} another --out.")
+
+
+@contextlib.contextmanager
+def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
+    """A folder to fill that gets its name only when it is complete, and is removed if anything goes wrong."""
+    refuse_existing(path, made_by=made_by)
+    part = path.parent / f".{path.name}.part-{os.getpid()}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        for stale in path.parent.glob(f".{path.name}.part-*"):
+            if not _is_running(int(stale.name.rpartition("-")[2])):
+                shutil.rmtree(stale, ignore_errors=True)
+        part.mkdir()
+        yield part
+        part.rename(path)
+    except OSError as error:
+        problem = "no space left on the disk" if error.errno == errno.ENOSPC else (error.strerror or str(error))
+        raise FolderError(
+            error.filename or path, f"cannot be written: {problem}", advice="Nothing was kept."
+        ) from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    """Whether a process of this number is alive."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

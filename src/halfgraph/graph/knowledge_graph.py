@@ -1,0 +1,120 @@
+"""A set of triples, both directions of each, sorted by head, relation and tail.
+
+Relation 2r is a relation as the user named it, 2r + 1 its inverse, so that the inverse of any relation is `r ^ 1`.
+Entities are numbered kind by kind, so that a kind is a range of ids.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.errors import SettingError
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Kinds:
+    """The kinds of entity: kind k has the ids starts[k] to starts[k + 1]."""
+
+    names: tuple[str, ...]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def of(self, entities: NDArray[np.integer] | int) -> NDArray[np.int64]:
+        """The kind of each entity."""
+        return np.searchsorted(self.starts, entities, side="right") - 1
+
+    @cached_property
+    def sizes(self) -> NDArray[np.int64]:
+        """How many entities each kind has."""
+        return np.diff(self.starts)
+
+
+@dataclass(frozen=True)
+class KnowledgeGraph:
+    """The edges of one graph; the edges that leave entity e are starts[e] to starts[e + 1]."""
+
+    starts: NDArray[np.int64]
+    relations: Ids
+    tails: Ids
+    kinds: Kinds
+    relation_count: int  # both directions
+
+    @classmethod
+    def of(cls, triples: Ids, kinds: Kinds, relation_count: int) -> "KnowledgeGraph":
+        """The graph of some triples (n, 3): head, even relation, tail; duplicates count once."""
+        entity_count = int(kinds.starts[-1])
+        keys = edge_keys(triples, entity_count, relation_count)
+        starts = np.searchsorted(keys, np.arange(entity_count + 1) * (relation_count * entity_count))
+        relations, tails = split_keys(keys, entity_count, relation_count)
+        return cls(starts, relations, tails, kinds, relation_count)
+
+    @property
+    def entity_count(self) -> int:
+        """How many entities there are."""
+        return len(self.starts) - 1
+
+    @property
+    def triple_count(self) -> int:
+        """How many triples there are; each is two edges."""
+        return len(self.tails) // 2
+
+    def neighbours(self, entity: int) -> tuple[Ids, Ids]:
+        """The relations and tails of the edges that leave an entity."""
+        place = slice(self.starts[entity], self.starts[entity + 1])
+        return self.relations[place], self.tails[place]
+
+    def tails_of(self, head: int, relation: int) -> Ids:
+        """The entities that a relation leads to from a head, sorted."""
+        relations, tails = self.neighbours(head)
+        first, last = np.searchsorted(relations, [relation, relation + 1])
+        return tails[first:last]
+
+    def degrees(self) -> NDArray[np.int64]:
+        """How many triples each entity takes part in (a self-loop counts twice)."""
+        return np.diff(self.starts)
+
+    def heads(self) -> Ids:
+        """The head of every edge, in the order of the edges."""
+        return np.repeat(np.arange(self.entity_count, dtype=np.int32), self.degrees())
+
+    def triples(self) -> Ids:
+        """Every triple once, (n, 3): head, even relation, tail."""
+        forward = (self.relations & 1) == 0
+        return np.stack([self.heads()[forward], self.relations[forward], self.tails[forward]], axis=1)
+
+
+def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[np.int64]:
+    """One sorted number for each edge, both directions of each triple, duplicates once."""
+    if entity_count * relation_count * entity_count >= 2**63:
+        raise SettingError(
+            "graph", f"{entity_count:,} entities and {relation_count:,} relations are more than 63 bits can number"
+        )
+    count = len(triples)
+    keys = np.empty(2 * count, dtype=np.int64)
+    for half, (head, tail, flip) in enumerate(((0, 2, 0), (2, 0, 1))):
+        part = keys[half * count : (half + 1) * count]
+        part[:] = triples[:, head]
+        part *= relation_count
+        part += triples[:, 1] ^ flip
+        part *= entity_count
+        part += triples[:, tail]
+    keys.sort()
+    first = np.ones(len(keys), dtype=bool)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return keys if first.all() else keys[first]
+
+
+def split_keys(keys: NDArray[np.int64], entity_count: int, relation_count: int) -> tuple[Ids, Ids]:
+    """The relations and tails behind edge numbers."""
+    relations, tails = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
+    for first in range(0, len(keys), 65_536):  # piece by piece: wide intermediate numbers would double the peak
+        piece = slice(first, first + 65_536)
+        rest, tails[piece] = np.divmod(keys[piece], entity_count)
+        np.remainder(rest, relation_count, out=relations[piece], casting="unsafe")
+    return relations, tails

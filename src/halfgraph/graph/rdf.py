@@ -1,0 +1,175 @@
+"""RDF to statements: what each one is for, in every syntax that pyoxigraph reads."""
+
+import gzip
+import io
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO
+
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import Literal as RdfLiteral
+
+from halfgraph.errors import InputError
+from halfgraph.graph.files import SKIP, Reading, lines_of
+from halfgraph.graph.statements import LABELS, SCHEMA, SUB_CLASS_OF, TYPE, Statements, label_rank
+
+RDF_FORMATS = {
+    "nt": RdfFormat.N_TRIPLES,
+    "nq": RdfFormat.N_QUADS,
+    "ttl": RdfFormat.TURTLE,
+    "trig": RdfFormat.TRIG,
+    "n3": RdfFormat.N3,
+    "rdf": RdfFormat.RDF_XML,
+    "xml": RdfFormat.RDF_XML,
+    "owl": RdfFormat.RDF_XML,
+    "jsonld": RdfFormat.JSON_LD,
+    "json": RdfFormat.JSON_LD,
+}
+LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+
+
+def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: Reading) -> None:
+    """Nothing; the statements of an RDF file are sorted into triples, types, labels and the rest."""
+    if reading.skip_bad and syntax in LINE_FORMATS:
+        kept = (line.encode() + b"\n" for _, line in lines_of(stream, path, into.counts, skip_bad=True))
+        stream = io.BufferedReader(_Chunks(kept))  # type: ignore[type-var, arg-type]
+    parser = parse(stream, syntax, base_iri=reading.base)
+    sort = Sorter(into, split, reading, datasets=syntax.supports_datasets)
+    while True:
+        try:
+            sort.all(parser)
+            break
+        except SyntaxError as error:
+            if not reading.skip_bad:
+                problem = str(error.msg).removeprefix("Parser error at ")
+                raise InputError(problem, path=path, line=error.lineno, column=error.offset, advice=SKIP) from error
+            into.counts["malformed"] += 1
+        except (EOFError, gzip.BadGzipFile, OSError) as error:
+            raise InputError(f"breaks off: {error}", path=path, advice="Fetch the file again.") from error
+    into.prefixes.update(parser.prefixes)
+
+
+class _Chunks(io.RawIOBase):
+    """A stream made of an iterator of bytes."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.chunks, self.rest = chunks, b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        while len(self.rest) < len(buffer) and (chunk := next(self.chunks, b"")):
+            self.rest += chunk
+        piece, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+
+class Sorter:
+    """What each RDF statement is for: a triple of the graph, a type, a label, or something to set aside."""
+
+    def __init__(
+        self,
+        into: Statements,
+        split: str,
+        reading: Reading,
+        *,
+        datasets: bool = True,  # whether there may be named graphs
+        blank: Callable[[str], str] | None = None,
+    ) -> None:
+        self.into, self.reading, self.triples = into, reading, into.split(split)
+        self.blank = blank or into.namer_of_blank_nodes(reading.one_document)
+        self.datasets = datasets
+        self.schema = SCHEMA if reading.schema == "aside" else frozenset()
+        self.special = {TYPE, SUB_CLASS_OF, *LABELS, *self.schema}
+
+    def all(self, quads: Iterator[Quad]) -> None:
+        """Nothing; every statement up to the end, or to a syntax error, is sorted."""
+        names, relations, special, datasets = self.into.names, self.into.relations, self.special, self.datasets
+        literal, write = self.into.literals.append, self.into.aside.write
+        add = self.triples.waiting.append
+        read = plain = 0
+        try:
+            for quad in quads:
+                read += 1
+                subject, predicate, object_ = quad.subject, quad.predicate.value, quad.object
+                # The common cases first and with nothing in their way: this loop is the speed of an import.
+                if predicate in special or type(subject) is not NamedNode:
+                    self._sort(quad)
+                elif type(object_) is NamedNode:
+                    add(names[subject.value])
+                    add(relations[predicate])
+                    add(names[object_.value])
+                    if datasets and type(quad.graph_name) is not DefaultGraph:
+                        self._set_aside(quad, "in a named graph")
+                elif type(object_) is RdfLiteral:
+                    plain += 1
+                    line = str(quad)
+                    literal(hash(line))
+                    write(line)
+                    write(" .\n")
+                else:
+                    self._sort(quad)
+                if not read % 65_536:
+                    self.triples.flush()
+                    if self.reading.progress:
+                        self.reading.progress(self.into.counts["read"] + read)
+        finally:
+            self.into.counts["read"] += read
+            self.into.counts["literals"] += plain
+
+    def _sort(self, quad: Quad) -> None:
+        """Nothing; a statement that is not plainly a triple of two named entities goes where it belongs."""
+        into, predicate, object_ = self.into, quad.predicate.value, quad.object
+        blank = isinstance(quad.subject, BlankNode) or isinstance(object_, BlankNode)
+        if blank and self.reading.blank_nodes == "drop":
+            into.counts["blank nodes dropped"] += 1
+        elif isinstance(object_, RdfLiteral):
+            self._literal(quad, predicate, object_)
+        elif not isinstance(object_, NamedNode | BlankNode) or not isinstance(quad.subject, NamedNode | BlankNode):
+            self._set_aside(quad, "triple terms")
+        elif predicate == TYPE:
+            if isinstance(object_, NamedNode):
+                into.add_type(self._name(quad.subject), object_.value)
+            self._set_aside(quad, "types")
+        else:
+            if predicate == SUB_CLASS_OF and not blank:
+                into.super_classes.append((self._name(quad.subject), self._name(object_)))
+            if predicate in self.schema:
+                self._set_aside(quad, "schema")
+            else:
+                self._triple(quad)
+
+    def _triple(self, quad: Quad) -> None:
+        """Nothing; a triple of named or blank nodes is added."""
+        head, tail = self._name(quad.subject), self._name(quad.object)
+        self.triples.add((self.into.names[head], self.into.relations[quad.predicate.value], self.into.names[tail]))
+        if not isinstance(quad.graph_name, DefaultGraph):
+            self._set_aside(quad, "in a named graph")
+
+    def _literal(self, quad: Quad, predicate: str, value: RdfLiteral) -> None:
+        """Nothing; a statement with a literal is set aside, and kept as a label if it is one."""
+        if predicate in LABELS and isinstance(quad.subject, NamedNode | BlankNode):
+            rank = label_rank(predicate, value.language, self.into.language)
+            self.into.add_label(self._name(quad.subject), value.value, rank)
+        self.into.literals.append(hash(self._set_aside(quad, "literals")))
+
+    def _set_aside(self, quad: Quad, why: str) -> str:
+        """The statement as a line of N-Quads, after writing it to the statements set aside."""
+        self.into.counts[why] += 1
+        terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
+        shown = " ".join(
+            self._name(term) if isinstance(term, BlankNode) else str(term)
+            for term in terms
+            if not isinstance(term, DefaultGraph)
+        )
+        self.into.aside.write(shown + " .\n")
+        return shown
+
+    def _name(self, term: object) -> str:
+        """The name of a node: its IRI, or _:b and a number for a blank node."""
+        if isinstance(term, BlankNode):
+            return self.blank(term.value)
+        assert isinstance(term, NamedNode)
+        return term.value

@@ -1,0 +1,61 @@
+"""What a graph is like: counts, degrees, the commonest relations, and how much its test triples leak."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+
+
+def statistics(graph: Graph) -> dict[str, Any]:
+    """The figures of a graph, ready for JSON."""
+    return {
+        **graph.description["counts"],
+        "fingerprint": graph.fingerprint,
+        "degrees": degree_figures(graph.whole.degrees()),
+        "kind_sizes": dict(zip(graph.kinds.names, graph.kinds.sizes.tolist(), strict=True)),
+        "kind_ways": graph.description["kinds"]["ways"],
+        "frequent_relations": frequent_relations(graph),
+        "leakage": {name: leakage(graph.train, getattr(graph, name)) for name in ("valid", "test")},
+        "report": graph.description["report"],
+        "provenance": graph.description["provenance"],
+    }
+
+
+def degree_figures(degrees: NDArray[np.int64]) -> dict[str, float]:
+    """The median, mean, 95th percentile and maximum of the degrees."""
+    return {
+        "median": float(np.median(degrees)),
+        "mean": round(float(degrees.mean()), 2),
+        "95th": float(np.percentile(degrees, 95)),
+        "maximum": int(degrees.max()),
+    }
+
+
+def frequent_relations(graph: Graph, count: int = 10) -> dict[str, int]:
+    """The commonest relations with their numbers of triples."""
+    sizes = np.bincount(np.asarray(graph.whole.relations) // 2, minlength=len(graph.relations)) // 2
+    commonest = np.argsort(-sizes, kind="stable")[:count]
+    return {graph.relations.name(int(relation)): int(sizes[relation]) for relation in commonest}
+
+
+def leakage(train: KnowledgeGraph, held_out: KnowledgeGraph) -> dict[str, float]:
+    """The share of held-out pairs that occur in train: under another relation, and reversed."""
+    triples = held_out.triples().astype(np.int64)
+    if not len(triples):
+        return {}
+    known = train.triples().astype(np.int64)
+    pairs = np.unique(known[:, 0] * train.entity_count + known[:, 2])
+    heads, tails = triples[:, 0], triples[:, 2]
+    return {
+        "another_relation": _share(heads * train.entity_count + tails, pairs),
+        "reversed": _share(tails * train.entity_count + heads, pairs),
+        "entities_not_in_train": int((np.diff(train.starts)[np.unique(triples[:, [0, 2]])] == 0).sum()),
+    }
+
+
+def _share(pairs: NDArray[np.int64], known: NDArray[np.int64]) -> float:
+    """Which part of the pairs is known."""
+    return round(float(np.isin(pairs, known).mean()), 4)

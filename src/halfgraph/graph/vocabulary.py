@@ -1,0 +1,110 @@
+"""Names and ids: one UTF-8 blob with offsets, a hash index for the way back, labels, and the nearest names."""
+
+import zlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Many strings as one UTF-8 blob; string i is blob[offsets[i]:offsets[i + 1]]."""
+
+    blob: NDArray[np.uint8]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Texts":
+        """The strings, packed."""
+        blob, ends = bytearray(), array("q", [0])
+        for text in texts:
+            blob += text.encode()
+            ends.append(len(blob))
+        return cls(np.frombuffer(blob, dtype=np.uint8), np.frombuffer(ends, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> str:
+        return self.raw(i).decode()
+
+    def raw(self, i: int) -> bytes:
+        """String i as UTF-8."""
+        return self.blob[self.offsets[i] : self.offsets[i + 1]].tobytes()
+
+    def __iter__(self) -> Iterator[str]:
+        whole = self.blob.tobytes()
+        ends = self.offsets.tolist()
+        return (whole[start:end].decode() for start, end in pairwise(ends))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Names with ids 0, 1, 2, ...; label i is empty where there is none."""
+
+    names: Texts
+    labels: Texts
+    hashes: NDArray[np.uint32]  # crc32 of the names, sorted
+    by_hash: NDArray[np.int32]  # the id of the name behind each hash
+
+    @classmethod
+    def of(cls, names: Sequence[str], labels: Sequence[str] | None = None) -> "Vocabulary":
+        """The vocabulary of these names, in this order."""
+        hashes = np.fromiter((zlib.crc32(name.encode()) for name in names), dtype=np.uint32, count=len(names))
+        order = np.argsort(hashes, kind="stable")
+        texts = Texts.of(labels if labels is not None else [""] * len(names))
+        return cls(Texts.of(names), texts, hashes[order], order.astype(np.int32))
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __contains__(self, name: str) -> bool:
+        return self.find(name) is not None
+
+    def name(self, i: int) -> str:
+        """The name of id i."""
+        return self.names[i]
+
+    def find(self, name: str) -> int | None:
+        """The id of a name, or None."""
+        raw = name.encode()
+        wanted = np.uint32(zlib.crc32(raw))
+        first = int(np.searchsorted(self.hashes, wanted, side="left"))
+        for place in range(first, len(self.hashes)):
+            if self.hashes[place] != wanted:
+                return None
+            if self.names.raw(int(self.by_hash[place])) == raw:
+                return int(self.by_hash[place])
+        return None
+
+    def label(self, i: int) -> str:
+        """What to show for id i: its label, or the last part of its name."""
+        return self.labels[i] or local_name(self.names[i])
+
+    @cached_property
+    def _shown(self) -> list[str]:
+        """The label of every id, for searches; made when first needed."""
+        return [(label or local_name(name)).casefold() for name, label in zip(self.names, self.labels, strict=True)]
+
+    def nearest(self, text: str, count: int = 3) -> list[int]:
+        """The ids whose label or local name is most like the text, best first."""
+        from rapidfuzz import fuzz, process
+
+        wanted = local_name(text).replace("_", " ").casefold()
+        found = process.extract(wanted, self._shown, scorer=fuzz.ratio, limit=count, score_cutoff=60)
+        return [place for _, _, place in found]
+
+
+def local_name(name: str) -> str:
+    """The part of an IRI after its last #, / or :, or the whole name."""
+    trimmed = name.rstrip("/#")
+    for mark in "#/:":
+        _, found, rest = trimmed.rpartition(mark)
+        if found and rest:
+            return rest
+    return name
