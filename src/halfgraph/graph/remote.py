@@ -316,16 +316,17 @@ def _n_triples(endpoint: Endpoint, answer: "_Answer", page: str) -> tuple[int, b
     syntax = RdfFormat.from_media_type(answer.media_type or "application/n-triples")
     if syntax is None or _is_web_page(answer):
         raise _wrong_kind(endpoint, answer, "RDF")
-    as_it_came = syntax == RdfFormat.N_TRIPLES
     try:
-        quads = rdf.parse(answer.body, syntax, rename_blank_nodes=not as_it_came, lenient=True)
+        quads = rdf.parse(answer.body, syntax, rename_blank_nodes=True, lenient=True)
         triples = [quad.triple for quad in quads]
     except SyntaxError as error:
         what = f"broken {syntax.name}" if answer.body.endswith(b"\n") else f"{syntax.name} that breaks off"
         problem = f"page {page}, line {error.lineno}: {what}: {error.msg}"
         advice = "Run it again: the pages before are kept. If it stays so, use another page size."
         raise EndpointError(address=endpoint.address, problem=problem, advice=advice) from error
-    return len(triples), answer.body if as_it_came else rdf.serialize(triples, format=RdfFormat.N_TRIPLES) or b""
+    if syntax == RdfFormat.N_TRIPLES:
+        return len(triples), answer.body
+    return len(triples), rdf.serialize(triples, format=RdfFormat.N_TRIPLES) or b""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What can be asked: queries as small graphs, walked in one way, with several meanings."""

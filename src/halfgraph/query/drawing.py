@@ -1,0 +1,242 @@
+"""Compiled drawing of questions: backwards from a target, edge by edge, with negatives and hard negatives.
+
+Random numbers come from a counter that is passed along, so that a block of questions depends on its seed alone.
+"""
+
+import numpy as np
+
+from halfgraph.query.kernels import compiled, edge_range, has_edge, is_answer, is_of_kind, new_frames, walk
+from halfgraph.query.program import ANCHOR, PROJECT
+
+# Why a drawn question is not kept; the first is "kept". The names are for reports.
+REASONS = (
+    "kept",
+    "an entity has no edge to go on",
+    "an edge would be used twice",
+    "no held-out triple in it",
+    "answerable on the training graph",
+    "no negative of the answer's kind",
+    "no hard negative",
+)
+KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEGATIVE = range(len(REASONS))
+# How the target is drawn.
+BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
+PATIENCE = 2_000_000  # draws in vain before a structure is given up
+TRIES = 32  # quick draws of a negative before it is looked for one by one
+
+
+@compiled
+def random_bits(state):
+    """The next 64 random bits (splitmix64)."""
+    state[0] += np.uint64(0x9E3779B97F4A7C15)
+    bits = state[0]
+    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return bits ^ (bits >> np.uint64(31))
+
+
+@compiled
+def below(state, bound):
+    """A random number from 0 to bound - 1."""
+    return np.int64((random_bits(state) >> np.uint64(11)) % np.uint64(bound))
+
+
+@compiled
+def draw_edge(edges, by_relation, how, state):
+    """A target and the edge that its last step goes back over: by answer, by relation or by triple."""
+    starts = edges[0]
+    order, relation_starts = by_relation
+    if how == BY_ANSWER:
+        target = below(state, len(starts) - 1)
+        if starts[target] == starts[target + 1]:
+            return target, np.int64(-1)
+        return target, starts[target] + below(state, starts[target + 1] - starts[target])
+    if how == BY_TRIPLE:
+        edge = below(state, len(edges[2]))
+    else:
+        relation = below(state, len(relation_starts) - 1)
+        first, last = relation_starts[relation], relation_starts[relation + 1]
+        if first == last:
+            return np.int64(0), np.int64(-1)
+        edge = np.int64(order[first + below(state, last - first)])
+    return np.searchsorted(starts, edge, side="right") - 1, edge
+
+
+@compiled
+def draw_query(edges, steps, first_edge, target, anchors, relations, used, values, state):
+    """Why not, or KEPT: from the target back to the anchors, each step over a random edge not used before."""
+    operations, places, _, child_starts, children = steps
+    root = len(operations) - 1
+    values[root] = target
+    used_count = 0
+    for step in range(root, -1, -1):  # every step stands after the steps that it uses
+        entity = values[step]
+        if operations[step] == ANCHOR:
+            anchors[places[step]] = entity
+            continue
+        if operations[step] != PROJECT:
+            for part in range(child_starts[step], child_starts[step + 1]):
+                values[children[part]] = entity
+            continue
+        first, last = edges[0][entity], edges[0][entity + 1]
+        if first == last:
+            return NO_EDGE
+        edge = first_edge if used_count == 0 else first + below(state, last - first)
+        relation, source = edges[1][edge], edges[2][edge]
+        head, tail = (source, entity) if relation & 1 else (entity, source)
+        for earlier in range(used_count):
+            if used[earlier, 0] == head and used[earlier, 1] == relation >> 1 and used[earlier, 2] == tail:
+                return EDGE_TWICE
+        used[used_count, 0], used[used_count, 1], used[used_count, 2] = head, relation >> 1, tail
+        used_count += 1
+        relations[places[step]] = relation ^ 1
+        values[children[child_starts[step]]] = source
+    return KEPT
+
+
+@compiled
+def count_missing(known, used, count):
+    """How many of the edges used are not in a graph."""
+    missing = 0
+    for place in range(count):
+        missing += not has_edge(known, used[place, 0], 2 * used[place, 1], used[place, 2])
+    return missing
+
+
+@compiled
+def kind_of(edges, entity):
+    """The kind of an entity."""
+    return np.searchsorted(edges[3], entity, side="right") - 1
+
+
+@compiled
+def draw_negative(edges, steps, anchors, relations, answer, frames, state):
+    """An entity of the answer's kind that is no answer, or -1 if there is none."""
+    kind = kind_of(edges, answer)
+    first, size = edges[3][kind], edges[3][kind + 1] - edges[3][kind]
+    for _ in range(TRIES):
+        entity = first + below(state, size)
+        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
+            return entity
+    shift = below(state, size)
+    for place in range(size):
+        entity = first + (place + shift) % size
+        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
+            return entity
+    return np.int64(-1)
+
+
+@compiled
+def stroll(edges, steps, anchors, relations, values, state):
+    """An entity that some path of the query leads to, by a random way forward, or -1 where the way ends."""
+    operations, places, _, child_starts, children = steps
+    for step in range(len(operations)):
+        first, last = child_starts[step], child_starts[step + 1]
+        if operations[step] == ANCHOR:
+            values[step] = anchors[places[step]]
+        elif operations[step] == PROJECT:
+            source = values[children[first]]
+            values[step] = -1
+            if source >= 0:
+                low, high = edge_range(edges, source, relations[places[step]])
+                if low < high:
+                    values[step] = edges[2][low + below(state, high - low)]
+        else:
+            values[step] = values[children[first + below(state, last - first)]]
+    return values[len(operations) - 1]
+
+
+@compiled
+def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, slots, sizes, marks, stamp, state):
+    """An entity of the answer's kind on some path of the query but not on all, or -1; and the stamp."""
+    kind = kind_of(edges, answer)
+    for _ in range(TRIES):
+        entity = stroll(edges, steps, anchors, relations, values, state)
+        same_kind = entity >= 0 and is_of_kind(edges, entity, kind)
+        if same_kind and not is_answer(edges, steps, anchors, relations, entity, False, frames):
+            return np.int64(entity), stamp
+    return search_hard_negative(edges, steps, anchors, relations, answer, slots, sizes, marks, stamp, state)
+
+
+@compiled
+def search_hard_negative(edges, steps, anchors, relations, answer, slots, sizes, marks, stamp, state):
+    """The same from the whole set of entities on some path: certain to find one if there is any."""
+    root = len(steps[0]) - 1
+    kind = kind_of(edges, answer)
+    stamp = walk(edges, steps, anchors, relations, True, slots, sizes, marks, stamp)
+    on_some_path = slots[root][: sizes[root]].copy()
+    stamp = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, stamp)
+    for place in range(sizes[root]):
+        marks[slots[root][place]] = stamp
+    size = len(on_some_path)
+    shift = below(state, max(size, 1))
+    for place in range(size):
+        entity = on_some_path[(place + shift) % size]
+        if marks[entity] != stamp and is_of_kind(edges, entity, kind):
+            return np.int64(entity), stamp
+    return np.int64(-1), stamp
+
+
+@compiled
+def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, seed, count, most_tries):
+    """Questions of one structure: anchors, relations, answers, negatives, hard negatives, missing, tallies.
+
+    `edges` is the graph drawn from; `known` the training graph and `held_from` the graph that must lack an edge of
+    the question, both the same as `edges` for training questions. `wants` is (held out, negative, hard negative).
+    """
+    anchor_count, relation_count = shape
+    held_out, wants_negative, wants_hard = wants
+    anchors = np.empty((count, anchor_count), dtype=np.int32)
+    relations = np.empty((count, relation_count), dtype=np.int32)
+    answers = np.empty(count, dtype=np.int32)
+    negatives = np.full(count, -1, dtype=np.int32)
+    hard_negatives = np.full(count, -1, dtype=np.int32)
+    missing = np.zeros(count, dtype=np.int32)
+    tally = np.zeros(len(REASONS), dtype=np.int64)
+    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
+    used = np.empty((relation_count, 3), dtype=np.int64)
+    values = np.empty(step_count, dtype=np.int64)
+    frames = new_frames(steps)
+    needs_slots = entity_count if wants_hard else 1
+    slots = np.empty((step_count, needs_slots), dtype=np.int32)
+    sizes = np.zeros(step_count, dtype=np.int64)
+    marks = np.zeros(needs_slots, dtype=np.int64)
+    stamp = 0
+    state = np.array([seed], dtype=np.uint64)
+    row = 0
+    for tries in range(most_tries):
+        if row == count or (row == 0 and tries > PATIENCE):
+            break
+        target, edge = draw_edge(edges, by_relation, how, state)
+        reason = NO_EDGE
+        if edge >= 0:
+            reason = draw_query(edges, steps, edge, target, anchors[row], relations[row], used, values, state)
+        if reason == KEPT and held_out:
+            missing[row] = count_missing(known, used, relation_count)
+            if count_missing(held_from, used, relation_count) == 0:
+                reason = NOTHING_MISSING
+            elif is_answer(known, steps, anchors[row], relations[row], target, False, frames):
+                reason = ANSWERABLE
+        if reason == KEPT and wants_negative:
+            negatives[row] = draw_negative(edges, steps, anchors[row], relations[row], target, frames, state)
+            if negatives[row] < 0:
+                reason = NO_NEGATIVE
+        if reason == KEPT and wants_hard:
+            hard_negatives[row], stamp = draw_hard_negative(
+                edges, steps, anchors[row], relations[row], target, values, frames, slots, sizes, marks, stamp, state
+            )
+            if hard_negatives[row] < 0:
+                reason = NO_HARD_NEGATIVE
+        tally[reason] += 1
+        if reason == KEPT:
+            answers[row] = target
+            row += 1
+    return (
+        anchors[:row],
+        relations[:row],
+        answers[:row],
+        negatives[:row],
+        hard_negatives[:row],
+        missing[:row],
+        tally,
+    )

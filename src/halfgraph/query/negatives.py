@@ -1,0 +1,95 @@
+"""What a held-out question is judged by: all its answers, and many entities that are none."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.query.exact import Exact, Ragged
+from halfgraph.query.sampling import Drawn, Questions, Sampler
+from halfgraph.query.shapes import Shape
+
+Entities = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How many negatives a question gets, and how many questions get so many."""
+
+    most: int = 1_000
+    one_in: int = 10
+
+
+def judged(
+    questions: Questions, whole: KnowledgeGraph, train: KnowledgeGraph, seed: int, judging: Judging
+) -> Questions:
+    """The questions with their easy and hard answers, and for one in ten many negatives of the answer's kind."""
+    batch = questions.batch()
+    everything, easy = Exact(whole).answer_sets(batch), Exact(train).answer_sets(batch)
+    hard = Ragged.of([np.setdiff1d(everything[i], easy[i], assume_unique=True) for i in range(len(questions))])
+    chosen = np.arange(len(questions)) % judging.one_in == 0
+    generator = np.random.default_rng([seed, len(questions)])
+    negatives = [
+        _some(others(whole, int(questions.answers[i]), everything[i]), judging.most, generator) if chosen[i] else _NONE
+        for i in range(len(questions))
+    ]
+    hard_negatives = [_NONE] * len(questions)
+    if questions.shape.has_intersection:
+        on_some_path = Exact(whole, relaxed=True).answer_sets(questions.take(np.flatnonzero(chosen)).batch())
+        for place, i in enumerate(np.flatnonzero(chosen).tolist()):
+            candidates = np.setdiff1d(on_some_path[place], everything[i], assume_unique=True)
+            same = whole.kinds.of(candidates) == whole.kinds.of(int(questions.answers[i]))
+            hard_negatives[i] = _some(candidates[same], judging.most, generator)
+    return replace(
+        questions, easy=easy, hard=hard, negatives=Ragged.of(negatives), hard_negatives=Ragged.of(hard_negatives)
+    )
+
+
+_NONE: Entities = np.empty(0, dtype=np.int32)
+
+
+def others(graph: KnowledgeGraph, answer: int, answers: Entities) -> Entities:
+    """The entities of an answer's kind that are no answer."""
+    kind = int(graph.kinds.of(answer))
+    first, last = int(graph.kinds.starts[kind]), int(graph.kinds.starts[kind + 1])
+    free = np.ones(last - first, dtype=bool)
+    free[answers[np.searchsorted(answers, first) : np.searchsorted(answers, last)] - first] = False
+    return (np.flatnonzero(free) + first).astype(np.int32)
+
+
+def _some(entities: Entities, most: int, generator: np.random.Generator) -> Entities:
+    """At most so many of the entities, sorted."""
+    if len(entities) <= most:
+        return entities
+    return np.sort(generator.choice(entities, most, replace=False, shuffle=False))
+
+
+def draw_distinct(sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
+    """So many different questions, or as many as can be found; drawn anew until repeats are all that comes."""
+    rows = np.empty((0, shape.anchor_count + shape.relation_count + 1), dtype=np.int32)
+    kept: list[Questions] = []
+    tally: dict[str, int] = {}
+    for stream in range(64):
+        drawn = sampler.draw(shape, count, seed, stream=stream)
+        for reason, n in drawn.tally.items():
+            tally[reason] = tally.get(reason, 0) + n
+        new = drawn.questions
+        together = np.concatenate([rows, np.column_stack([new.anchors, new.relations, new.answers])])
+        _, firsts = np.unique(together, axis=0, return_index=True)
+        fresh = np.sort(firsts[firsts >= len(rows)])[: count - len(rows)]
+        kept.append(new.take(fresh - len(rows)))
+        tally["drawn before"] = tally.get("drawn before", 0) + len(new) - len(fresh)
+        rows = together[np.concatenate([np.arange(len(rows)), fresh])]
+        if len(rows) == count or len(fresh) * 50 < count:
+            break
+    tally["kept"] = len(rows)
+    return Drawn(joined(kept), tally)
+
+
+def joined(parts: list[Questions]) -> Questions:
+    """Questions of one structure from several draws as one; for columns that every question has."""
+    names = ("anchors", "relations", "answers", "negative", "hard_negative", "missing")
+    columns: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return Questions(parts[0].shape, **columns)

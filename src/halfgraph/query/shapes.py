@@ -1,0 +1,184 @@
+"""The structures of queries, as data: the paper's seven, neighbourhoods, and a name for any other tree."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.errors import SettingError
+from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, edges, fold, nodes, shared_variables
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A structure: a query whose ids are the places of columns of anchors and relations."""
+
+    name: str  # the paper's name: 3-inter_chain
+    short: str  # the newer literature's: pi
+    query: Query
+
+    @cached_property
+    def anchor_count(self) -> int:
+        """How many anchors it has."""
+        return sum(isinstance(node, Anchor) for node in nodes(self.query))
+
+    @cached_property
+    def relation_count(self) -> int:
+        """How many edges it has."""
+        return len(list(edges(self.query)))
+
+    @cached_property
+    def has_intersection(self) -> bool:
+        """Whether paths meet, so that there are hard negatives."""
+        return any(isinstance(node, Intersect) for node in nodes(self.query))
+
+    def fill(self, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Query:
+        """The query, or batch of queries, with these ids (anchors,), (relations,) or (n, anchors), (n, relations)."""
+        return fold(self.query, _Filled(anchors, relations))
+
+
+@dataclass(frozen=True)
+class _Filled:
+    """A meaning: the same tree with ids from columns in place of their places."""
+
+    anchors: NDArray[np.int32]
+    relations: NDArray[np.int32]
+
+    def anchor(self, node: Anchor) -> Query:
+        return Anchor(_ids(self.anchors, node.entity))
+
+    def project(self, node: Project, source: Query) -> Query:
+        return Project(source, _ids(self.relations, node.relation), node.kind)
+
+    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
+        return Intersect(tuple(parts), node.kind)
+
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        return Union(tuple(parts), node.kind)
+
+
+def _ids(columns: NDArray[np.int32], place: Column) -> Column:
+    """One column of several, or one id of several."""
+    return int(columns[place]) if columns.ndim == 1 else columns[:, place]
+
+
+def inter(*parts: Query) -> Query:
+    """Paths that meet."""
+    return Intersect(tuple(parts))
+
+
+def path(anchor: int, *relations: int) -> Query:
+    """A chain of relations from an anchor; all by the places of their columns."""
+    query: Query = Anchor(anchor)
+    for relation in relations:
+        query = Project(query, relation)
+    return query
+
+
+def neighbourhood(size: int) -> Shape:
+    """The shape of an entity's neighbourhood: as many one-edge paths that meet in it."""
+    return Shape(f"{size}-inter", f"{size}i", inter(*(path(place, place) for place in range(size))))
+
+
+# The paper's Figure 3, in its order.
+STRUCTURES = (
+    Shape("1-chain", "1p", path(0, 0)),
+    Shape("2-chain", "2p", path(0, 0, 1)),
+    Shape("3-chain", "3p", path(0, 0, 1, 2)),
+    neighbourhood(2),
+    neighbourhood(3),
+    Shape("3-inter_chain", "pi", inter(path(0, 0), path(1, 1, 2))),
+    Shape("3-chain_inter", "ip", Project(inter(path(0, 0), path(1, 1)), 2)),
+)
+NEIGHBOURHOODS = tuple(neighbourhood(size) for size in (4, 5, 6, 7))
+
+# Disjunctions, which the paper leaves to the future and the newer benchmarks ask.
+UNIONS = (
+    Shape("2-union", "2u", Union((path(0, 0), path(1, 1)))),
+    Shape("3-chain_union", "up", Project(Union((path(0, 0), path(1, 1))), 2)),
+)
+NAMED = (*STRUCTURES, *NEIGHBOURHOODS, *UNIONS)
+
+_BY_NAME = {name: shape for shape in NAMED for name in (shape.name, shape.short)}
+
+
+def shape_named(name: str) -> Shape:
+    """The structure of a name, of either family."""
+    if name not in _BY_NAME:
+        known = ", ".join(f"{shape.name} ({shape.short})" for shape in (*STRUCTURES, *UNIONS))
+        raise SettingError("structure", f'there is none named "{name}"', advice=f"Known: {known}.")
+    return _BY_NAME[name]
+
+
+class _Form:
+    """A meaning: a text of the form alone; a is an anchor, p a projection, (x&y) an intersection, # a shared node."""
+
+    def __init__(self, query: Query) -> None:
+        self.shared = {id(node) for node in shared_variables(query)}
+
+    def anchor(self, node: Anchor) -> str:  # noqa: ARG002
+        return "a"
+
+    def project(self, node: Project, source: str) -> str:
+        return self._marked(node, source + "p")
+
+    def intersect(self, node: Intersect, parts: list[str]) -> str:
+        return self._marked(node, f"({'&'.join(sorted(parts))})")
+
+    def union(self, node: Union, parts: list[str]) -> str:
+        return self._marked(node, f"({'|'.join(sorted(parts))})")
+
+    def _marked(self, node: Query, form: str) -> str:
+        return f"#{form}" if id(node) in self.shared else form
+
+
+def form_of(query: Query) -> str:
+    """The form of a query as a text, the same for every order of its parts: (ap&app)p."""
+    return fold(query, _Form(query))
+
+
+_BY_FORM = {form_of(shape.query): shape for shape in NAMED}
+
+
+def shape_of(query: Query) -> str:
+    """The paper's name of the query's structure, or its form if it has none."""
+    form = form_of(query)
+    return _BY_FORM[form].name if form in _BY_FORM else form
+
+
+def columns_of(query: Query) -> tuple[list[int], list[int]]:
+    """The anchors and the relations of one query, in the order of the walk."""
+    anchors = [int(node.entity) for node in nodes(query) if isinstance(node, Anchor)]
+    return anchors, [int(node.relation) for node in edges(query)]
+
+
+def named_shape(query: Query) -> tuple[Shape, Sequence[int], Sequence[int]] | None:
+    """The structure that a query is of, with its anchors and relations in the order of the structure's columns."""
+    shape = _BY_FORM.get(form_of(query))
+    if shape is None or any(node.kind is not None for node in nodes(query) if not isinstance(node, Anchor)):
+        return None
+    anchors, relations = columns_of(_arranged(query))
+    return shape, anchors, relations
+
+
+def _arranged(query: Query) -> Query:
+    """The query with the parts of each intersection in the order of the structures: by form."""
+    return fold(query, _Arranged())
+
+
+class _Arranged:
+    """A meaning: the same query, its parts sorted by form."""
+
+    def anchor(self, node: Anchor) -> Query:
+        return Anchor(node.entity)
+
+    def project(self, node: Project, source: Query) -> Query:
+        return Project(source, node.relation, node.kind)
+
+    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
+        return Intersect(tuple(sorted(parts, key=form_of)), node.kind)
+
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        return Union(tuple(sorted(parts, key=form_of)), node.kind)
