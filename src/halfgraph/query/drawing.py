@@ -22,7 +22,8 @@ KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEG
 # How the target is drawn.
 BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
 PATIENCE = 2_000_000  # draws in vain before a structure is given up
-TRIES = 32  # quick draws of a negative before it is looked for one by one
+TRIES = 4  # quick draws of a negative before all answers are found out
+STROLLS = 16  # the same for a hard negative
 
 
 @compiled
@@ -110,19 +111,43 @@ def kind_of(edges, entity):
 
 
 @compiled
-def draw_negative(edges, steps, anchors, relations, answer, frames, state):
-    """An entity of the answer's kind that is no answer, or -1 if there is none."""
+def new_workspace(edges, steps):
+    """Room for walks: a slot for each step's set, the sizes of the sets, marks of entities, and the last mark used."""
+    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
+    slots = np.empty((step_count, entity_count), dtype=np.int32)
+    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(1, np.int64)
+
+
+@compiled
+def mark_answers(edges, steps, anchors, relations, workspace):
+    """The mark that every answer of a query, and no other entity, has now."""
+    slots, sizes, marks, last = workspace
+    last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
+    root = len(steps[0]) - 1
+    for place in range(sizes[root]):
+        marks[slots[root][place]] = last[0]
+    return last[0]
+
+
+@compiled
+def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, state):
+    """An entity of the answer's kind that is no answer, each as likely, or -1 if there is none."""
     kind = kind_of(edges, answer)
-    first, size = edges[3][kind], edges[3][kind + 1] - edges[3][kind]
+    first, last = edges[3][kind], edges[3][kind + 1]
     for _ in range(TRIES):
-        entity = first + below(state, size)
+        entity = first + below(state, last - first)
         if not is_answer(edges, steps, anchors, relations, entity, False, frames):
             return entity
-    shift = below(state, size)
-    for place in range(size):
-        entity = first + (place + shift) % size
-        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return entity
+    mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
+    free = 0
+    for entity in range(first, last):
+        free += marks[entity] != mark
+    chosen = below(state, max(free, 1))
+    for entity in range(first, last):
+        if marks[entity] != mark:
+            if chosen == 0:
+                return entity
+            chosen -= 1
     return np.int64(-1)
 
 
@@ -147,34 +172,43 @@ def stroll(edges, steps, anchors, relations, values, state):
 
 
 @compiled
-def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, slots, sizes, marks, stamp, state):
-    """An entity of the answer's kind on some path of the query but not on all, or -1; and the stamp."""
+def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, workspace, state):
+    """An entity of the answer's kind on some path of the query but not on all, or -1 if there is none."""
     kind = kind_of(edges, answer)
-    for _ in range(TRIES):
+    for _ in range(STROLLS):
         entity = stroll(edges, steps, anchors, relations, values, state)
         same_kind = entity >= 0 and is_of_kind(edges, entity, kind)
         if same_kind and not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return np.int64(entity), stamp
-    return search_hard_negative(edges, steps, anchors, relations, answer, slots, sizes, marks, stamp, state)
+            return np.int64(entity)
+    slots, sizes, marks, last = workspace
+    last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
+    on_some_path = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
+    mark = mark_answers(edges, steps, anchors, relations, workspace)
+    free = 0
+    for entity in on_some_path:
+        if marks[entity] != mark and is_of_kind(edges, entity, kind):
+            on_some_path[free] = entity
+            free += 1
+    return np.int64(on_some_path[below(state, free)]) if free else np.int64(-1)
 
 
 @compiled
-def search_hard_negative(edges, steps, anchors, relations, answer, slots, sizes, marks, stamp, state):
-    """The same from the whole set of entities on some path: certain to find one if there is any."""
-    root = len(steps[0]) - 1
-    kind = kind_of(edges, answer)
-    stamp = walk(edges, steps, anchors, relations, True, slots, sizes, marks, stamp)
-    on_some_path = slots[root][: sizes[root]].copy()
-    stamp = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, stamp)
-    for place in range(sizes[root]):
-        marks[slots[root][place]] = stamp
-    size = len(on_some_path)
-    shift = below(state, max(size, 1))
-    for place in range(size):
-        entity = on_some_path[(place + shift) % size]
-        if marks[entity] != stamp and is_of_kind(edges, entity, kind):
-            return np.int64(entity), stamp
-    return np.int64(-1), stamp
+def draw_negatives(edges, steps, anchors, relations, answers, count, hard, seed):
+    """So many negatives (n, count) for each question, hard ones or not; -1 where there is none."""
+    found = np.empty((len(answers), count), dtype=np.int32)
+    frames, workspace = new_frames(steps), new_workspace(edges, steps)
+    values = np.empty(len(steps[0]), dtype=np.int64)
+    state = np.array([seed], dtype=np.uint64)
+    for row in range(len(answers)):
+        anchor, relation, answer = anchors[row], relations[row], answers[row]
+        for place in range(count):
+            if hard:
+                found[row, place] = draw_hard_negative(
+                    edges, steps, anchor, relation, answer, values, frames, workspace, state
+                )
+            else:
+                found[row, place] = draw_negative(edges, steps, anchor, relation, answer, frames, workspace, state)
+    return found
 
 
 @compiled
@@ -193,15 +227,10 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
     hard_negatives = np.full(count, -1, dtype=np.int32)
     missing = np.zeros(count, dtype=np.int32)
     tally = np.zeros(len(REASONS), dtype=np.int64)
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
     used = np.empty((relation_count, 3), dtype=np.int64)
-    values = np.empty(step_count, dtype=np.int64)
+    values = np.empty(len(steps[0]), dtype=np.int64)
     frames = new_frames(steps)
-    needs_slots = entity_count if wants_hard else 1
-    slots = np.empty((step_count, needs_slots), dtype=np.int32)
-    sizes = np.zeros(step_count, dtype=np.int64)
-    marks = np.zeros(needs_slots, dtype=np.int64)
-    stamp = 0
+    workspace = new_workspace(edges, steps)
     state = np.array([seed], dtype=np.uint64)
     row = 0
     for tries in range(most_tries):
@@ -218,12 +247,12 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
             elif is_answer(known, steps, anchors[row], relations[row], target, False, frames):
                 reason = ANSWERABLE
         if reason == KEPT and wants_negative:
-            negatives[row] = draw_negative(edges, steps, anchors[row], relations[row], target, frames, state)
+            negatives[row] = draw_negative(edges, steps, anchors[row], relations[row], target, frames, workspace, state)
             if negatives[row] < 0:
                 reason = NO_NEGATIVE
         if reason == KEPT and wants_hard:
-            hard_negatives[row], stamp = draw_hard_negative(
-                edges, steps, anchors[row], relations[row], target, values, frames, slots, sizes, marks, stamp, state
+            hard_negatives[row] = draw_hard_negative(
+                edges, steps, anchors[row], relations[row], target, values, frames, workspace, state
             )
             if hard_negatives[row] < 0:
                 reason = NO_HARD_NEGATIVE

@@ -1,5 +1,6 @@
 """What a held-out question is judged by: all its answers, and many entities that are none."""
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -7,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.query.drawing import draw_negatives
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.sampling import Drawn, Questions, Sampler
+from halfgraph.query.kernels import edges_of, steps_of
+from halfgraph.query.sampling import Drawn, Questions, Sampler, every_edge
 from halfgraph.query.shapes import Shape
 
 Entities = NDArray[np.int32]
@@ -66,26 +69,52 @@ def _some(entities: Entities, most: int, generator: np.random.Generator) -> Enti
     return np.sort(generator.choice(entities, most, replace=False, shuffle=False))
 
 
+def fresh_negatives(graph: KnowledgeGraph, questions: Questions, count: int, seed: int, *, hard: bool) -> Entities:
+    """So many negatives (n, count) for each question, drawn anew; -1 where the graph has none."""
+    batch = questions.batch()
+    steps = steps_of(batch.program)
+    drawn: Entities = draw_negatives(
+        edges_of(graph), steps, batch.anchors, batch.relations, questions.answers, count, hard, np.uint64(seed)
+    )
+    return drawn
+
+
+def held_out_edges(
+    held_out: KnowledgeGraph, whole: KnowledgeGraph, train: KnowledgeGraph, shape: Shape, count: int, seed: int
+) -> Drawn:
+    """The held-out triples as one-edge questions, both directions, each once; so many of them in random order."""
+    questions = every_edge(held_out, shape)
+    questions = questions.take(np.flatnonzero(~Exact(train).have_answers(questions.batch(), questions.answers)))
+    order = np.random.default_rng(seed).permutation(len(questions))[:count]
+    questions = questions.take(order)
+    negative = fresh_negatives(whole, questions, 1, seed, hard=False)[:, 0]
+    questions = replace(questions, negative=negative, missing=np.ones(len(questions), np.int32))
+    kept = negative >= 0
+    tally = {"kept": int(kept.sum()), "no negative of the answer's kind": int((~kept).sum())}
+    return Drawn(questions.take(np.flatnonzero(kept)), {reason: n for reason, n in tally.items() if n})
+
+
 def draw_distinct(sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
     """So many different questions, or as many as can be found; drawn anew until repeats are all that comes."""
     rows = np.empty((0, shape.anchor_count + shape.relation_count + 1), dtype=np.int32)
     kept: list[Questions] = []
-    tally: dict[str, int] = {}
+    tally: Counter[str] = Counter()
     for stream in range(64):
-        drawn = sampler.draw(shape, count, seed, stream=stream)
-        for reason, n in drawn.tally.items():
-            tally[reason] = tally.get(reason, 0) + n
+        wanted = count - len(rows)
+        drawn = sampler.draw(shape, min(count, wanted + wanted // 8 + 64), seed, stream=stream)
         new = drawn.questions
         together = np.concatenate([rows, np.column_stack([new.anchors, new.relations, new.answers])])
         _, firsts = np.unique(together, axis=0, return_index=True)
-        fresh = np.sort(firsts[firsts >= len(rows)])[: count - len(rows)]
+        fresh = np.sort(firsts[firsts >= len(rows)])
+        tally.update(drawn.tally)
+        tally["drawn before"] += len(new) - len(fresh)
+        fresh = fresh[:wanted]
         kept.append(new.take(fresh - len(rows)))
-        tally["drawn before"] = tally.get("drawn before", 0) + len(new) - len(fresh)
         rows = together[np.concatenate([np.arange(len(rows)), fresh])]
-        if len(rows) == count or len(fresh) * 50 < count:
+        if len(rows) == count or len(fresh) * 20 < len(new) or not len(new):
             break
     tally["kept"] = len(rows)
-    return Drawn(joined(kept), tally)
+    return Drawn(joined(kept), {reason: n for reason, n in tally.items() if n})
 
 
 def joined(parts: list[Questions]) -> Questions:

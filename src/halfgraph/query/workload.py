@@ -12,7 +12,7 @@ import numpy as np
 from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.graph.folder import Graph, load_array, new_folder, save_array
 from halfgraph.query.exact import Ragged
-from halfgraph.query.negatives import Judging, draw_distinct, judged
+from halfgraph.query.negatives import Judging, draw_distinct, held_out_edges, judged
 from halfgraph.query.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, Shape, shape_named
 
@@ -106,7 +106,10 @@ def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterato
     count = plan.counts.valid if split == "valid" else plan.counts.test
     seed = plan.seed + (1 if split == "valid" else 2) * 1_000_003
     for shape in plan.structures if count else ():
-        drawn = draw_distinct(sampler, shape, count, seed)
+        if shape.relation_count == 1:
+            drawn = held_out_edges(graph.view(split), sampler.graph, graph.train, shape, count, seed)
+        else:
+            drawn = draw_distinct(sampler, shape, count, seed)
         questions = judged(drawn.questions, sampler.graph, graph.train, seed, plan.judging)
         yield split, Drawn(questions, drawn.tally)
 
