@@ -44,7 +44,7 @@ class InputError(HalfgraphError):
 
     def where(self) -> str:
         """The place, as far as it is known: "train.tsv, line 4812, column 3"."""
-        places = [str(self.path)] if self.path is not None else []
+        places = [] if self.path is None else ["standard input" if str(self.path) == "-" else str(self.path)]
         if self.line is not None:
             places.append(f"line {self.line}")
         if self.column is not None:

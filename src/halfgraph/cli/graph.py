@@ -1,14 +1,16 @@
-"""The commands about graphs: import, build, stats."""
+"""The commands that make graphs: import and build."""
 
+import contextlib
 import shutil
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfgraph.cli.screen import counting, note, print_json, print_table
-from halfgraph.errors import SettingError
+from halfgraph.cli.screen import Json, counting, note, print_json, print_table
+from halfgraph.errors import HalfgraphError, SettingError
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
@@ -37,7 +39,6 @@ class Schema(StrEnum):
 
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to make.", show_default=False)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables.")]
 KindsOption = Annotated[
     str,
@@ -101,7 +102,8 @@ def import_(
 
     remote = any("://" in source for source in sources)
     with counting("statements", quiet or json) as progress:
-        reading = Reading(format, skip_bad, header, blank_nodes.value, schema.value, base, remote, progress)
+        given = None if remote else format  # the pages of an endpoint are N-Triples
+        reading = Reading(given, skip_bad, header, blank_nodes.value, schema.value, base, remote, progress)
         choices = _choices(
             kinds,
             split,
@@ -118,7 +120,7 @@ def import_(
         else:
             ask = {"page_size": page_size, "pause": pause, "graph": endpoint_graph, "progress": progress}
             paths = [path for source in sources for path in _paths(source, out, ask)]
-            graph = import_graph(paths, out, choices)
+            graph = import_graph(paths, out, choices, named=sources if remote else None)
             shutil.rmtree(_pages(out), ignore_errors=True)
     _show_import(graph, json, quiet)
 
@@ -128,7 +130,7 @@ def _choices(kinds: str, split: str | None, **others: Any) -> "Choices":
     from halfgraph.graph.importing import Choices
     from halfgraph.graph.splitting import Shares
 
-    shares = Shares.parse(split) if split else None
+    shares = None if split is None else Shares.parse(split)
     if kinds in ("nearest", "top", "one"):
         return Choices(kinds=kinds, split=shares, **others)  # type: ignore[arg-type]
     if not Path(kinds).exists():
@@ -143,6 +145,17 @@ def _pages(out: Path) -> Path:
     return out.parent / f".{out.name}.pages"
 
 
+@contextlib.contextmanager
+def _kept_if_any(pages: Path) -> Iterator[None]:
+    """Nothing; the folder of pages is removed if an endpoint failed before it gave one."""
+    try:
+        yield
+    except HalfgraphError:
+        if not any(pages.glob("pages/*")):
+            shutil.rmtree(pages, ignore_errors=True)
+        raise
+
+
 def _paths(source: str, out: Path, ask: dict[str, Any]) -> list[Path]:
     """The files of a source; those of an endpoint are fetched first."""
     if "://" not in source:
@@ -152,7 +165,8 @@ def _paths(source: str, out: Path, ask: dict[str, Any]) -> list[Path]:
 
     refuse_existing(out, made_by="the graph")
     endpoint = Endpoint(source, page_size=ask["page_size"], pause=ask["pause"])
-    return download(endpoint, _pages(out), graph=ask["graph"], progress=ask["progress"])
+    with _kept_if_any(_pages(out)):
+        return download(endpoint, _pages(out), graph=ask["graph"], progress=ask["progress"])
 
 
 def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
@@ -163,7 +177,8 @@ def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
     elif not quiet:
         rows = [(row["what"], row["count"], row["fate"]) for row in description["report"]]
         print_table("What was read", ["", "", "what became of it"], rows)
-        _show_kinds(description)
+        ways = [(count, way) for way, count in description["kinds"]["ways"].items()]
+        print_table("\nKinds", ["", "entities got theirs"], ways)
         counts = description["counts"]
         triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
         note(
@@ -172,11 +187,6 @@ def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
         )
         if attribution := description["provenance"].get("attribution"):
             note(f"\n{attribution}")
-
-
-def _show_kinds(description: Any) -> None:
-    """Nothing; how entities got their kinds is printed."""
-    print_table("\nKinds", ["", "entities got theirs"], [(n, way) for way, n in description["kinds"]["ways"].items()])
 
 
 def build(
@@ -217,7 +227,7 @@ def build(
         else:
             found = Graph.open(source)
             listed = query_seeds(found, seeds_query) if seeds_query is not None else listed
-        graph = build(found, out, Recipe(listed, hops, namespace, degree), choices)
+        graph = build(found, out, Recipe(listed, hops, namespace, degree), choices, source)
         shutil.rmtree(_pages(out), ignore_errors=True)
     _show_import(graph, json, quiet)
 
@@ -232,62 +242,26 @@ def _fetch_neighbourhood(
     ask: dict[str, Any],
 ) -> "tuple[Graph, list[str]]":
     """What an endpoint has around the seeds, as a graph, and the seeds."""
+    from pyoxigraph import NamedNode
+
     from halfgraph.graph.files import Reading
     from halfgraph.graph.importing import Choices, import_graph
     from halfgraph.graph.remote import Endpoint, neighbourhood, select
 
     endpoint = Endpoint(address, page_size=ask["page_size"], pause=ask["pause"])
     if query is not None:
-        seeds = sorted({next(iter(row.values())).value for row in select(endpoint, query)})
+        firsts = [next(iter(row.values())) for row in select(endpoint, query) if row]
+        seeds = sorted({first.value for first in firsts if isinstance(first, NamedNode)})
     if seeds is None:
         raise SettingError(
             "--seeds", "is needed to build from an endpoint", advice="Give --seeds FILE or --seeds-query QUERY."
         )
-    pages = neighbourhood(endpoint, seeds, _pages(out), hops=hops, namespace=namespace, progress=ask["progress"])
+    with _kept_if_any(_pages(out)):
+        pages = neighbourhood(endpoint, seeds, _pages(out), hops=hops, namespace=namespace, progress=ask["progress"])
     shutil.rmtree(_pages(out) / "graph", ignore_errors=True)
-    graph = import_graph(pages, _pages(out) / "graph", Choices(reading=Reading(one_document=True)))
-    return graph, seeds
-
-
-def stats(
-    folder: Annotated[Path, typer.Argument(help="A graph folder.")],
-    json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture of degrees and kinds to this file.")] = None,
-) -> None:
-    """Show what a graph is like: counts, kinds, degrees, frequent relations, leakage.
-
-    Example: halfgraph stats people --plot people.png
-    """
-    from halfgraph.graph.folder import Graph
-    from halfgraph.graph.statistics import statistics
-
-    graph = Graph.open(folder)
-    figures = statistics(graph)
-    if plot is not None:
-        from halfgraph.graph.plots import plot_graph
-
-        plot_graph(graph, plot)
-    if json:
-        print_json(figures)
-    else:
-        _show_stats(graph, figures)
-
-
-def _show_stats(graph: "Graph", figures: dict[str, Any]) -> None:
-    """Nothing; the figures of a graph are printed as tables."""
-    from halfgraph.graph.vocabulary import local_name
-
-    counts = [(name, figures[name]) for name in ("entities", "relations", "kinds", "literals")]
-    splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
-    print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
-    print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
-    sizes = sorted(figures["kind_sizes"].items(), key=lambda item: -item[1])
-    title = "\nKinds (the 15 largest)" if len(sizes) > 15 else "\nKinds"
-    print_table(title, ["entities", ""], [(count, local_name(kind)) for kind, count in sizes[:15]])
-    frequent = [(count, local_name(name)) for name, count in figures["frequent_relations"].items()]
-    print_table("\nThe commonest relations", ["triples", ""], frequent)
-    leaks = [(split, *found.values()) for split, found in figures["leakage"].items() if found]
-    if leaks:
-        columns = ["", "another relation", "reversed", "entities not in train"]
-        title = "\nLeakage: the share of held-out pairs that train has under another relation, or reversed"
-        print_table(title, columns, leaks)
+    choices = Choices(reading=Reading(one_document=True))
+    graph = import_graph(pages, _pages(out) / "graph", choices, named=[address])
+    found = [seed for seed in seeds if seed in graph.entities]  # one without a triple is no entity
+    if len(found) < len(seeds):
+        note(f"{len(seeds) - len(found):,} of {len(seeds):,} seeds take part in no triple")
+    return graph, found

@@ -1,12 +1,16 @@
 """The door: every command, and how an error leaves it."""
 
+import io
 import os
 import sys
+from collections.abc import Sequence
+from typing import NoReturn
 
 import typer
 
 from halfgraph import __version__
-from halfgraph.cli.graph import build, import_, stats
+from halfgraph.cli.graph import build, import_
+from halfgraph.cli.stats import stats
 from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
@@ -39,16 +43,25 @@ app.command()(build)
 app.command()(stats)
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """Nothing; runs the command line. Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no error
     try:
-        app()
+        try:
+            app(args=arguments)
+        finally:
+            sys.stdout.flush()
     except HalfgraphError as error:
-        typer.echo(f"halfgraph: {error}", err=True)
-        sys.exit(1)
-    except KeyboardInterrupt:
-        typer.echo("halfgraph: interrupted", err=True)
-        sys.exit(130)
+        _fail(str(error))
     except BrokenPipeError:  # the reader of our output has left: not an error of ours
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except (OSError, MemoryError) as error:
+        _fail(str(error) or "not enough memory")
+
+
+def _fail(message: str) -> NoReturn:
+    """Never comes back: one line on stderr, exit code 1."""
+    typer.echo("halfgraph: " + " ".join(message.splitlines()), err=True)
+    sys.exit(1)

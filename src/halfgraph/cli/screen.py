@@ -4,7 +4,11 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Annotated, Any
+
+import typer
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
 def print_json(value: Any) -> None:
@@ -16,8 +20,10 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     """Nothing; a table is printed, numbers to the right with separators."""
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
-    cells = [[_shown(value) for value in row] for row in rows]
+    rows = list(rows)
+    cells = [[Text(_shown(value)) for value in row] for row in rows]  # as text: a name may look like rich's markup
     numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))] if cells else []
     table = Table(box=None, header_style="bold", pad_edge=False)
     for i, column in enumerate(columns):
@@ -26,7 +32,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     for row in cells:
         table.add_row(*row)
     console = Console(soft_wrap=False)
-    console.print(title, style="bold", highlight=False, soft_wrap=True)
+    console.print(Text(title, style="bold"), soft_wrap=True)
     console.print(table)
 
 

@@ -1,16 +1,16 @@
 """The paper's recipe for a data set: seeds, two hops, a degree threshold, kinds, and a 90/1/9 split."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, RdfFormat, parse
 
 from halfgraph.errors import EmptyGraph, InputError, UnknownName
-from halfgraph.graph.files import Reading, lines_of, open_input
+from halfgraph.graph.files import Reading, excerpt, lines_of, open_input
 from halfgraph.graph.folder import ASIDE, Graph
 from halfgraph.graph.importing import Choices, make_graph
 from halfgraph.graph.rdf import Sorter
@@ -30,17 +30,17 @@ class Recipe:
     degree: int = 1
 
 
-def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices) -> Graph:
-    """The graph that the recipe makes of another."""
+def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices, source: str | None = None) -> Graph:
+    """The graph that the recipe makes of another; `source` is what to call that, if not by its path."""
     triples = select(graph, recipe)
     if not len(triples):
         raise EmptyGraph(
             f"no triple is left of {graph.whole.triple_count:,}",
-            path=graph.path,
+            path=source or graph.path,
             advice="Lower --degree, add --hops, or check --seeds and --namespace.",
         )
     provenance = {
-        "sources": [str(graph.path)],
+        "sources": [source or str(graph.path)],
         "base": graph.namer.base,
         "built_from": graph.fingerprint,
         "recipe": {**vars(recipe), "seeds": None if recipe.seeds is None else len(recipe.seeds)},
@@ -87,7 +87,8 @@ def prune(triples: Triples, degree: int, entity_count: int) -> Triples:
 def read_seeds(path: Path) -> list[str]:
     """The names in a file, one a line; the seeds may be given as IRIs or names."""
     with open_input(path) as stream:
-        names = [line.strip().strip("<>") for _, line in lines_of(stream, path, Counter(), skip_bad=False)]
+        lines = [line.strip() for _, line in lines_of(stream, path, Counter(), skip_bad=False)]
+    names = [line.removeprefix("<").removesuffix(">") for line in lines if line]
     if not names:
         raise InputError("names no seed entity", path=path, advice="Write one entity on each line.")
     return names
@@ -95,15 +96,20 @@ def read_seeds(path: Path) -> list[str]:
 
 def query_seeds(graph: Graph, query: str) -> list[str]:
     """The entities that a SELECT query over the graph gives for its first variable."""
+    where = "--seeds-query"
     try:
         rows = open_store(graph).query(query, base_iri=graph.namer.base, prefixes=graph.description["prefixes"])
+        if not isinstance(rows, QuerySolutions):
+            raise InputError("is not a SELECT query", path=where, advice="Ask for the seeds with SELECT ?seed.")
         names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
     except SyntaxError as error:
-        raise InputError(f"{error.msg}", path="--seeds-query", line=error.lineno, column=error.offset) from error
+        raise InputError(
+            excerpt(str(error.msg), 300), path=where, line=error.lineno, column=error.offset, advice="Mend the query."
+        ) from error
+    except (OSError, RuntimeError, ValueError) as error:
+        raise InputError(f"cannot be answered: {excerpt(str(error), 300)}", path=where) from error
     if not names:
-        raise EmptyGraph(
-            "the seeds query has no answer", path="--seeds-query", advice="Try it without its last pattern."
-        )
+        raise EmptyGraph("has no answer that is an entity", path=where, advice="Try it without its last pattern.")
     return names
 
 
@@ -113,7 +119,7 @@ def _find(graph: Graph, name: str) -> int:
         if (found := graph.entities.find(candidate)) is not None:
             return found
     nearest = [graph.entities.name(i) for i in graph.entities.nearest(name, 1)]
-    raise UnknownName(name, what="entity", nearest=nearest)
+    raise UnknownName(name, what="entity", nearest=nearest, where="--seeds")
 
 
 def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
@@ -125,21 +131,21 @@ def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
         for head, relation, tail in triples.tolist():
             statements.add("train", name(head), relations[relation // 2], name(tail))
         statements.counts["read"] = len(triples)
-        entities = np.unique(triples[:, [0, 2]])
-        if "kinds" in graph.description["beside"]:
-            for entity, kind in zip(entities.tolist(), graph.kinds.of(entities).tolist(), strict=True):
-                statements.add_type(name(entity), graph.kinds.names[kind])
-        for words, ids in ((graph.entities, entities.tolist()), (graph.relations, range(len(graph.relations)))):
-            for i in ids:
-                if label := words.labels[i]:
-                    statements.add_label(words.name(i), label)
-        sorter = Sorter(statements, "train", Reading(), blank="_:{}".format)
-        sorter.all(_said_of(graph, set(statements.names) | set(relations)))
+        statements.prefixes.update(graph.description["prefixes"])
+        for words, used in ((graph.entities, statements.names), (graph.relations, statements.relations)):
+            for word, label in zip(words.names, words.labels, strict=True):
+                if label and word in used:
+                    statements.add_label(word, label, rank=-1)  # better than any that was set aside
+        names = [*statements.names, *statements.relations]
+        known = {graph.namer.iri(name): name for name in (*names, *graph.kinds.names)}
+        said_of = {str(graph.namer.term(name)) for name in names}
+        sorter = Sorter(statements, "train", Reading(), blank="_:{}".format, known=known)
+        sorter.all(_said_of(graph, said_of))
 
     return gather
 
 
-def _said_of(graph: Graph, names: set[str]) -> Iterator[Quad]:
+def _said_of(graph: Graph, names: Container[str]) -> Iterator[Quad]:
     """The statements set aside that describe one of the names, or the vocabulary."""
     aside = graph.path / ASIDE
     if not aside.stat().st_size:
@@ -147,6 +153,5 @@ def _said_of(graph: Graph, names: set[str]) -> Iterator[Quad]:
     for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
         predicate = quad.predicate.value
         described = isinstance(quad.object, Literal) or predicate == TYPE or predicate in LABELS
-        subject = quad.subject
-        if predicate in SCHEMA or (described and getattr(subject, "value", None) in names):
+        if predicate in SCHEMA or (described and str(quad.subject) in names):
             yield quad

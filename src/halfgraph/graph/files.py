@@ -1,19 +1,33 @@
 """Files as bytes and lines: gzipped or not, from disk or standard input, with errors that say where."""
 
 import codecs
+import errno
 import gzip
 import io
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Literal
+from typing import IO, Any, Literal, cast
 
 from halfgraph.errors import InputError
-from halfgraph.graph.names import DEFAULT_BASE
+from halfgraph.graph.names import DEFAULT_BASE, Namer
 
 STANDARD_INPUT = Path("-")
+GZIPPED = b"\x1f\x8b"
+UNPACK = "Unpack it first; of packed files only gzipped ones are read."
+# What a file begins with that can be named but not read, what to say of it, and what to do.
+REFUSED = {
+    b"PK\x03\x04": ("is a zip archive", UNPACK),
+    b"BZh91AY&SY": ("is packed with bzip2", UNPACK),
+    b"\xfd7zXZ\x00": ("is packed with xz", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("is packed with zstd", UNPACK),
+    codecs.BOM_UTF16_LE: ("is in UTF-16", "Convert the file to UTF-8."),
+    codecs.BOM_UTF16_BE: ("is in UTF-16", "Convert the file to UTF-8."),
+}
+BROKEN = (EOFError, OSError, zlib.error)  # what a stream raises that ends too early
 SKIP = "Mend it, or pass --skip-bad to set such lines aside."
 SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to set such lines aside."
 
@@ -31,18 +45,44 @@ class Reading:
     one_document: bool = False  # whether a blank node's label means the same in all files, as in pages of an endpoint
     progress: Callable[[int], None] | None = None  # told how many statements were read
 
+    def __post_init__(self) -> None:
+        Namer(self.base)  # refuses a base that is none
+
 
 def open_input(path: Path) -> IO[bytes]:
-    """The bytes of a file or of standard input, unzipped where they are gzipped."""
-    if path == STANDARD_INPUT:
-        raw: IO[bytes] = io.BufferedReader(sys.stdin.buffer)  # type: ignore[type-var]
-    else:
-        try:
-            raw = path.open("rb")
-        except OSError as error:
-            raise unreadable(path, error) from error
-    peeked = raw.peek(2)[:2] if isinstance(raw, io.BufferedReader) else b""
-    return gzip.open(raw) if peeked == b"\x1f\x8b" else raw  # type: ignore[return-value]
+    """The bytes of a file or of standard input, unzipped where they are gzipped, without a byte order mark."""
+    standard = cast(io.RawIOBase, sys.stdin.buffer)  # wrapped again, so that peek waits for enough of a slow pipe
+    raw: io.BufferedReader[Any]
+    try:
+        raw = io.BufferedReader(standard) if path == STANDARD_INPUT else path.open("rb")
+    except OSError as error:
+        raise unreadable(path, error) from error
+    try:
+        return _unpacked(raw, path)
+    except BaseException:
+        raw.close()
+        raise
+
+
+def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
+    """The stream, unzipped where it is gzipped, after its byte order mark; what cannot be read is refused."""
+    try:
+        beginning = raw.peek(10)
+        for magic, (problem, advice) in REFUSED.items():
+            if beginning.startswith(magic):
+                raise InputError(problem, path=path, advice=advice)
+        stream: io.BufferedReader[Any] | gzip.GzipFile = raw
+        if beginning.startswith(GZIPPED):
+            stream = gzip.GzipFile(fileobj=raw)
+            stream.myfileobj = cast(io.FileIO, raw)  # so that closing the one closes the other
+        if stream.peek(3).startswith(codecs.BOM_UTF8):
+            stream.read(3)
+        is_empty = not stream.peek(1)
+    except BROKEN as error:
+        raise broken_off(path, error) from error
+    if is_empty:
+        raise InputError("the file is empty", path=path, advice="Check that it is the file you meant.")
+    return cast(IO[bytes], stream)
 
 
 def unreadable(path: Path, error: OSError) -> InputError:
@@ -55,8 +95,24 @@ def unreadable(path: Path, error: OSError) -> InputError:
     return InputError(problem, path=path, advice="Check the path.")
 
 
+def broken_off(path: Path, error: Exception, line: int | None = None) -> InputError:
+    """The error for a stream that ends or fails too early."""
+    return InputError(f"breaks off: {error}", path=path, line=line, advice="Fetch the file again.")
+
+
+def is_full(error: OSError) -> bool:
+    """Whether an error says that there is no room to write; RocksDB says it in words only."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error)
+
+
+def excerpt(text: str, most: int = 120) -> str:
+    """The beginning of a text as one line that is safe to print."""
+    cut = text if len(text) <= most else f"{text[:most]}..."
+    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
+
+
 def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool) -> Iterator[tuple[int, str]]:
-    """Each line with its number, without its end; blank lines are passed over, undecodable ones counted if allowed."""
+    """Each line with its number, without its end; undecodable lines are counted and passed over if allowed."""
     number = 0
     try:
         for number, raw in enumerate(stream, 1):
@@ -70,7 +126,6 @@ def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool
                     ) from error
                 counts["malformed"] += 1
                 continue
-            if line:
-                yield number, line.removeprefix(codecs.BOM_UTF8.decode()) if number == 1 else line
-    except (EOFError, gzip.BadGzipFile, OSError) as error:
-        raise InputError(f"breaks off: {error}", path=path, line=number + 1, advice="Fetch the file again.") from error
+            yield number, line
+    except BROKEN as error:
+        raise broken_off(path, error, number + 1) from error

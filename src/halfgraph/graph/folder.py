@@ -1,11 +1,12 @@
 """A graph on disk: graph.json, memory-mapped arrays, names as blobs, what was set aside; opened in milliseconds."""
 
 import contextlib
-import errno
+import glob
 import hashlib
 import json
 import os
 import shutil
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
+from halfgraph.graph.files import is_full
 from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
 from halfgraph.graph.names import Namer
 from halfgraph.graph.vocabulary import Texts, Vocabulary
@@ -46,11 +48,11 @@ class Graph:
         """The graph in a folder."""
         path = Path(path)
         try:
-            description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
+            description = dict(json.loads((path / DESCRIPTION).read_text(encoding="utf-8")))
+        except (FileNotFoundError, NotADirectoryError) as error:
             problem = "no graph here" if path.is_dir() else "no such folder"
             raise FolderError(path, problem, advice="Make one with: halfgraph import SOURCE --out FOLDER") from error
-        except (OSError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
         if description.get("format") != FORMAT:
             problem = f"is of format {description.get('format')}, and this halfgraph reads format {FORMAT}"
@@ -117,8 +119,8 @@ class Graph:
         relation_count = 2 * int(self.description["counts"]["relations"])
         if not self.has_split and name in ("valid", "test"):
             return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.kinds, relation_count)
-        arrays = [self._array(f"{name}.{part}") for part in ("starts", "relations", "tails")]
-        return KnowledgeGraph(*arrays, self.kinds, relation_count)
+        starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
+        return KnowledgeGraph(starts, relations, tails, self.kinds, relation_count)
 
     def relation_name(self, relation: int) -> str:
         """The name of a directed relation; an inverse ends with ^-1."""
@@ -132,10 +134,11 @@ class Graph:
         path = self.path / f"{name}.npy"
         try:
             return load_array(path)
-        except (OSError, ValueError) as error:
+        except (EOFError, OSError, ValueError) as error:
             raise FolderError(path, f"cannot be read: {error}", advice=_AGAIN) from error
 
 
+VIEW_PARTS = ("starts", "relations", "tails")
 VOCABULARY_PARTS = ("names", "name_offsets", "labels", "label_offsets", "hashes", "by_hash")
 
 
@@ -152,7 +155,7 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
     """Nothing; the arrays of a vocabulary are written."""
-    parts = (
+    parts: tuple[NDArray[Any], ...] = (
         words.names.blob,
         words.names.offsets,
         words.labels.blob,
@@ -166,16 +169,17 @@ def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
 
 def save_view(folder: Path, name: str, graph: KnowledgeGraph) -> None:
     """Nothing; the arrays of a view are written."""
-    for part in ("starts", "relations", "tails"):
-        save_array(folder / f"{name}.{part}.npy", getattr(graph, part))
+    parts: tuple[NDArray[Any], ...] = (graph.starts, graph.relations, graph.tails)
+    for part, array in zip(VIEW_PARTS, parts, strict=True):
+        save_array(folder / f"{name}.{part}.npy", array)
 
 
 def fingerprint(folder: Path, kinds: Kinds, views: Sequence[str]) -> str:
     """Twelve hexadecimal digits of a hash over the names, kinds and triples in a folder."""
     digest = hashlib.sha256(json.dumps([kinds.names, kinds.starts.tolist()]).encode())
     names = [f"{what}.{part}" for what in ("entities", "relations") for part in ("names", "name_offsets")]
-    for name in [*names, *(f"{view}.{part}" for view in views for part in ("starts", "relations", "tails"))]:
-        digest.update(np.ascontiguousarray(load_array(folder / f"{name}.npy")))
+    for name in [*names, *(f"{view}.{part}" for view in views for part in VIEW_PARTS)]:
+        digest.update(np.ascontiguousarray(load_array(folder / f"{name}.npy")).data)
     return digest.hexdigest()[:12]
 
 
@@ -188,31 +192,41 @@ def refuse_existing(path: Path, *, made_by: str) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
     """A folder to fill that gets its name only when it is complete, and is removed if anything goes wrong."""
-    refuse_existing(path, made_by=made_by)
-    part = path.parent / f".{path.name}.part-{os.getpid()}"
+    part = path.parent / f".{path.name}.part-{os.getpid()}-{threading.get_native_id()}"
+    missing: list[Path] = []
     try:
+        refuse_existing(path, made_by=made_by)
+        missing = [parent for parent in path.parents if not parent.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        for stale in path.parent.glob(f".{path.name}.part-*"):
-            if not _is_running(int(stale.name.rpartition("-")[2])):
-                shutil.rmtree(stale, ignore_errors=True)
+        _remove_stale(path, part)
         part.mkdir()
         yield part
         part.rename(path)
     except OSError as error:
-        problem = "no space left on the disk" if error.errno == errno.ENOSPC else (error.strerror or str(error))
-        raise FolderError(
-            error.filename or path, f"cannot be written: {problem}", advice="Nothing was kept."
-        ) from error
+        problem = "no space left on the disk" if is_full(error) else (error.strerror or str(error))
+        advice = "Nothing was kept. Make room, or choose another place." if is_full(error) else "Choose another place."
+        raise FolderError(path, f"cannot be written: {problem}", advice=advice) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)
+        for parent in missing:
+            if parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
 
 
-def _is_running(process: int) -> bool:
-    """Whether a process of this number is alive."""
+def _remove_stale(path: Path, own: Path) -> None:
+    """Nothing; what killed runs have left of a folder is removed."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.part-*"):
+        # In a container a run may well have the number that the killed one had.
+        if part == own or not _is_running(part.name.rpartition(".part-")[2].partition("-")[0]):
+            shutil.rmtree(part, ignore_errors=True)
+
+
+def _is_running(process: str) -> bool:
+    """Whether a process of this number is alive, as far as can be told."""
     try:
-        os.kill(process, 0)
+        os.kill(int(process), 0)
     except ProcessLookupError:
         return False
-    except PermissionError:
+    except (PermissionError, OverflowError, ValueError):
         return True
     return True

@@ -1,6 +1,7 @@
 """Statements to a graph on disk: which entities there are, their kinds and ids, and a report of what became of all."""
 
 import json
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -8,12 +9,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph import __version__
-from halfgraph.errors import EmptyGraph, UnknownName
+from halfgraph.errors import EmptyGraph, InputError
 from halfgraph.graph.demo import NamedTriples
-from halfgraph.graph.files import Reading
+from halfgraph.graph.files import Reading, excerpt
 from halfgraph.graph.folder import (
     ASIDE,
     DESCRIPTION,
@@ -25,14 +26,13 @@ from halfgraph.graph.folder import (
     save_view,
     save_vocabulary,
 )
-from halfgraph.graph.kinds import How, decide
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
-from halfgraph.graph.reading import beside, files_of, read_file, read_pairs
+from halfgraph.graph.kinds import How, Untyped
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.names import Namer
+from halfgraph.graph.numbering import Triples, number
+from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
-from halfgraph.graph.statements import SPLITS, Statements
-from halfgraph.graph.vocabulary import Vocabulary
-
-Triples = NDArray[np.int32]
+from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
 
 
 @dataclass(frozen=True)
@@ -44,49 +44,52 @@ class Choices:
     kinds_file: Path | None = None
     labels_files: tuple[Path, ...] = ()
     language: str = "en"
-    untyped: Literal["vote", "thing"] = "vote"
+    untyped: Untyped = "vote"
     smallest_kind: int = 1
     self_loops: Literal["keep", "drop"] = "keep"
     split: Shares | None = None
     seed: int = 0
 
 
-def import_graph(sources: Sequence[Path], out: Path, choices: Choices) -> Graph:
-    """The graph made of the sources, in its folder."""
+def import_graph(sources: Sequence[Path], out: Path, choices: Choices, named: Sequence[str] | None = None) -> Graph:
+    """The graph made of the sources, in its folder; `named` is what to call the sources, if not by their paths."""
     files = [file for source in sources for file in files_of(source)]
     choices = _with_files_beside(sources, choices)
-    named = [str(source) for source in sources]
+    called = named or [os.fsencode(source).decode(errors="replace") for source in sources]
 
     def gather(statements: Statements) -> None:
         for part, path in files:
             read_file(path, part, statements, choices.reading)
 
-    return make_graph(gather, out, choices, {"sources": named})
+    return make_graph(gather, out, choices, {"sources": list(called)})
 
 
 def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) -> Graph:
     """The graph made of triples in memory, such as the demo graph's."""
+    namer = Namer(graph.base)
 
     def gather(statements: Statements) -> None:
         for triple in graph.triples:
             statements.add("train", *triple)
         statements.counts["read"] = len(graph.triples)
         for entity, kind in graph.kinds.items():
-            statements.add_type(entity, kind)
+            _say_type(statements, namer, entity, kind)
         for name, label in graph.labels.items():
-            statements.add_label(name, label)
+            _say_label(statements, namer, name, label)
 
     return make_graph(gather, out, choices, {"sources": [source], "base": graph.base, "attribution": graph.attribution})
 
 
 def make_graph(gather: Callable[[Statements], None], out: Path, choices: Choices, provenance: dict[str, Any]) -> Graph:
     """The graph of what `gather` finds, in its folder, which is complete or not there."""
+    namer = Namer(provenance.get("base") or choices.reading.base)
     with new_folder(out, made_by="the graph") as folder:
         with (folder / ASIDE).open("w", encoding="utf-8") as aside:
             statements = Statements(aside, choices.language)
             gather(statements)
-            _read_files(statements, choices)
-        _write(folder, statements, choices, provenance)
+            _read_files(statements, namer, choices)
+        _refuse_clashes(statements, namer, provenance)
+        _write(folder, statements, namer, choices, provenance)
     return Graph.open(out)
 
 
@@ -95,96 +98,59 @@ def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:
     folder = next((source for source in sources if source.is_dir()), None)
     if folder is None:
         return choices
-    kinds = choices.kinds_file or (beside(folder, "types") if choices.kinds != "one" else None)
-    found = (beside(folder, "labels"), beside(folder, "relations"))
+    kinds = choices.kinds_file or (beside(folder, "types", TABLES) if choices.kinds != "one" else None)
+    found = [beside(folder, stem, TABLES) for stem in ("labels", "relations")]
     labels = choices.labels_files or tuple(path for path in found if path is not None)
     return replace(choices, kinds_file=kinds, labels_files=labels)
 
 
-def _read_files(statements: Statements, choices: Choices) -> None:
+def _read_files(statements: Statements, namer: Namer, choices: Choices) -> None:
     """Nothing; the kinds and labels that come in files of their own are added."""
     skip_bad = choices.reading.skip_bad
     if choices.kinds_file is not None:
-        for number, entity, kind in read_pairs(choices.kinds_file, skip_bad, statements):
+        for line, entity, kind in read_pairs(choices.kinds_file, skip_bad, statements):
             if entity in statements.names:
-                statements.add_type(entity, kind)
+                _say_type(statements, namer, entity, kind)
             elif skip_bad:
                 statements.counts["types of unknown entities"] += 1
             else:
-                raise _unknown_entity(entity, choices.kinds_file, number, statements)
+                raise _unknown_entity(entity, choices.kinds_file, line, statements)
     for path in choices.labels_files:
         for _, name, label in read_pairs(path, skip_bad, statements):
-            statements.add_label(name, label)
+            _say_label(statements, namer, name, label)
 
 
-def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> UnknownName:
+def _say_type(statements: Statements, namer: Namer, entity: str, kind: str) -> None:
+    """Nothing; a type that no RDF statement gave is added, and set aside as the statement it stands for."""
+    statements.add_type(entity, kind)
+    statements.counts["types in a file"] += 1
+    statements.aside.write(f"{namer.term(entity)} <{TYPE}> {namer.term(kind)} .\n")
+
+
+def _say_label(statements: Statements, namer: Namer, name: str, label: str) -> None:
+    """Nothing; a label that no RDF statement gave is added, and set aside as the statement it stands for."""
+    statements.add_label(name, label)
+    statements.aside.write(f"{namer.term(name)} <{LABEL}> {RdfLiteral(label)} .\n")
+
+
+def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> InputError:
     """The error for a types file that names an entity which the graph does not have."""
     from rapidfuzz import process
 
     nearest = [found for found, _, _ in process.extract(name, list(statements.names), limit=1, score_cutoff=80)]
-    error = UnknownName(name, what="entity", nearest=nearest, where=f"{path}, line {line}")
-    error.args = (f"{error.args[0].rstrip('.')}. Remove the line, or pass --skip-bad to set such lines aside.",)
-    return error
+    meant = f" (did you mean {excerpt(nearest[0])}?)" if nearest else ""
+    advice = "Mend or remove the line, or pass --skip-bad to set such lines aside."
+    return InputError(f"no entity {excerpt(name)} in this graph{meant}", path=path, line=line, advice=advice)
 
 
-@dataclass(frozen=True)
-class Numbered:
-    """A graph ready to be written: final ids, kind by kind and in the order of the names."""
-
-    parts: dict[str, Triples]
-    entities: Vocabulary
-    relations: Vocabulary
-    kinds: Kinds
-    ways: Mapping[str, int]  # how many entities got their kind by which way
-
-
-def number(statements: Statements, choices: Choices, parts: dict[str, Triples]) -> Numbered:
-    """The triples by final ids; the names are moved out of the statements."""
-    is_used = np.zeros(len(statements.names), dtype=bool)
-    for triples in parts.values():
-        is_used[triples[:, 0]] = is_used[triples[:, 2]] = True
-    used = np.flatnonzero(is_used)
-    places = np.cumsum(is_used, dtype=np.int32) - 1
-    _renumber(parts, places)
-    triples = np.concatenate(list(parts.values())) if len(parts) > 1 else next(iter(parts.values()))
-    decision = decide(statements, used, triples, choices.kinds, untyped=choices.untyped, smallest=choices.smallest_kind)
-    names = [name for name, kept in zip(statements.names, is_used.tolist(), strict=True) if kept]
-    statements.names.clear()
-    by_name = _by_name(names)
-    order = by_name[np.argsort(decision.kinds[by_name], kind="stable")]
-    _renumber(parts, _inverse(order))
-    entities = _vocabulary([names[place] for place in order.tolist()], statements)
-    relation_names = list(statements.relations)
-    relation_order = _by_name(relation_names)
-    for triples in parts.values():
-        triples[:, 1] = 2 * _inverse(relation_order)[triples[:, 1]]
-    relations = _vocabulary([relation_names[place] for place in relation_order.tolist()], statements)
-    starts = np.searchsorted(decision.kinds[order], np.arange(len(decision.names) + 1)).astype(np.int64)
-    return Numbered(parts, entities, relations, Kinds(tuple(decision.names), starts), decision.counts)
-
-
-def _by_name(names: list[str]) -> Triples:
-    """The places of the names in the order of the alphabet."""
-    return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
-
-
-def _renumber(parts: dict[str, Triples], numbers: Triples) -> None:
-    """Nothing; the heads and tails of the triples get new numbers, in place."""
-    for triples in parts.values():
-        triples[:, 0], triples[:, 2] = numbers[triples[:, 0]], numbers[triples[:, 2]]
-
-
-def _inverse(order: Triples) -> Triples:
-    """The new number of each old one."""
-    numbers = np.empty_like(order)
-    numbers[order] = np.arange(len(order), dtype=np.int32)
-    return numbers
-
-
-def _vocabulary(names: list[str], statements: Statements) -> Vocabulary:
-    """The names with their labels."""
-    nothing = (0, "")
-    return Vocabulary.of(names, [statements.labels.get(name, nothing)[1] for name in names])
+def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[str, Any]) -> None:
+    """Nothing, or an error where two names of entities or of relations would be the same IRI in the store."""
+    for names in (statements.names, statements.relations):
+        if (clash := namer.clash(names, names)) is not None:
+            one, other = map(excerpt, clash)
+            problem = f'the names "{one}" and "{other}" would both be <{excerpt(namer.iri(clash[0]))}>'
+            advice = "Write the same name for the same thing, or pass another --base."
+            raise InputError(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
 def _parts(statements: Statements, choices: Choices, provenance: Mapping[str, Any]) -> dict[str, Triples]:
@@ -212,19 +178,22 @@ def _nothing_to_learn(statements: Statements, provenance: Mapping[str, Any]) -> 
     )
 
 
-def _write(folder: Path, statements: Statements, choices: Choices, provenance: Mapping[str, Any]) -> None:
+def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices, provenance: Mapping[str, Any]) -> None:
     """Nothing; the graph is numbered, split if asked, and written."""
-    graph = number(statements, choices, _parts(statements, choices, provenance))
-    given = {name: len(triples) for name, triples in graph.parts.items()}
-    parts = graph.parts
+    parts = _parts(statements, choices, provenance)
+    graph = number(statements, parts, choices.kinds, untyped=choices.untyped, smallest=choices.smallest_kind)
+    parts, given = graph.parts, sum(map(len, graph.parts.values()))
+    relation_count = 2 * len(graph.relations)
     if choices.split is not None:
-        parts = split(np.unique(np.concatenate(list(parts.values())), axis=0), choices.split, choices.seed)
+        once = KnowledgeGraph.of(_together(parts, SPLITS), graph.kinds, relation_count).triples()
+        parts = split(once, choices.split, choices.seed)
+    has_split = set(parts) != {"train"}
     save_vocabulary(folder, "entities", graph.entities)
     save_vocabulary(folder, "relations", graph.relations)
-    views = [view for view in VIEWS if len(parts) > 1 or view == "train"]
+    views = [view for view in VIEWS if has_split or view == "train"]
     counts = {}
     for view in views:
-        edges = KnowledgeGraph.of(_together(parts, VIEWS[view]), graph.kinds, 2 * len(graph.relations))
+        edges = KnowledgeGraph.of(_together(parts, VIEWS[view]), graph.kinds, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
     description = {
@@ -237,14 +206,13 @@ def _write(folder: Path, statements: Statements, choices: Choices, provenance: M
             "triples": {name: counts.get(name, 0) for name in SPLITS},
             "literals": statements.literal_count(),
         },
-        "split": len(parts) > 1,
+        "split": has_split,
         "kinds": {
             "names": graph.kinds.names,
             "starts": graph.kinds.starts.tolist(),
             "ways": graph.ways,
         },
-        "beside": _beside_statements(choices, provenance),
-        "base": provenance.get("base") or choices.reading.base,
+        "base": namer.base,
         "prefixes": statements.prefixes,
         "report": report(statements, given, counts, choices),
         "provenance": {
@@ -256,34 +224,26 @@ def _write(folder: Path, statements: Statements, choices: Choices, provenance: M
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def _beside_statements(choices: Choices, provenance: Mapping[str, Any]) -> list[str]:
-    """What of the graph was not said by statements and so is not among those set aside: kinds, labels."""
-    in_memory = "attribution" in provenance
-    told = {"kinds": choices.kinds_file is not None, "labels": bool(choices.labels_files)}
-    return [what for what, from_file in told.items() if from_file or in_memory]
-
-
 def _together(parts: dict[str, Triples], names: Sequence[str]) -> Triples:
     """The triples of several splits."""
     found = [parts[name] for name in names if name in parts]
     return found[0] if len(found) == 1 else np.concatenate(found or [np.empty((0, 3), np.int32)])
 
 
-def report(
-    statements: Statements, given: Mapping[str, int], counts: Mapping[str, int], choices: Choices
-) -> list[dict[str, Any]]:
+def report(statements: Statements, given: int, counts: Mapping[str, int], choices: Choices) -> list[dict[str, Any]]:
     """What was read and what became of it: rows of what, how many, and their fate."""
     seen = statements.counts
     used = sum(counts[name] for name in SPLITS if name in counts)
     rows = [
         ("statements read", seen["read"], "sorted as below"),
         ("triples of the graph", used, "learnt from"),
-        ("duplicates", sum(given.values()) - used, "counted once"),
+        ("duplicates", given - used, "counted once"),
         ("triples in more than one split", used - counts.get("whole", used), "kept as published"),
         ("self-loops", seen["self-loops"], "dropped" if choices.self_loops == "drop" else "kept"),
         ("literals", seen["literals"], "set aside, in the store"),
         ("labels", len(statements.labels), "the best one for each name, shown to people"),
-        ("types", len(statements.types), "used for kinds"),
+        ("types", seen["types"], "used for kinds, in the store"),
+        ("types in a file", seen["types in a file"], "used for kinds, in the store"),
         ("schema", seen["schema"], "set aside, in the store; subClassOf used for kinds"),
         ("triple terms", seen["triple terms"], "set aside, in the store"),
         ("in a named graph", seen["in a named graph"], "learnt from, and kept under that name in the store"),

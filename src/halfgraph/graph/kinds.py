@@ -8,11 +8,15 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.graph.statements import OWL, Statements
+from halfgraph.graph.statements import OWL, RDFS, Statements
 
 THING = "Thing"
 OWL_THING = OWL + "Thing"
 How = Literal["nearest", "top", "one"]
+Untyped = Literal["vote", "thing"]  # how an entity without a type gets a kind
+VOTERS = 1024  # entities that vote at once, so that memory does not grow with untyped entities times kinds
+# What anything may be said to be, so that it tells nothing where something else is said as well.
+SAYS_NOTHING = frozenset({OWL_THING, OWL + "NamedIndividual", RDFS + "Resource"})
 
 
 @dataclass
@@ -100,7 +104,7 @@ def decide(
     triples: NDArray[np.int32],
     how: How,
     *,
-    untyped: Literal["vote", "thing"] = "vote",
+    untyped: Untyped = "vote",
     smallest: int = 1,
 ) -> Decision:
     """One kind for each used entity (provisional ids, sorted); triples (n, 3) are of places among the used."""
@@ -144,13 +148,13 @@ def _stated_kinds(statements: Statements, used: NDArray[np.integer], how: How) -
 
 def _reduce(frequency: Mapping[str, int], hierarchy: Hierarchy, how: How) -> tuple[str, str]:
     """One kind for some types (each with its frequency in the graph), and the way it was found."""
-    types = sorted(frequency)
+    types = sorted(set(frequency) - SAYS_NOTHING) or sorted(frequency)
     if how == "top":
         tops = hierarchy.first_level(types)
         if len(tops) == 1:
             return tops[0], "by their level-1 class"
         if tops:
-            weight = {top: sum(n for name, n in frequency.items() if top in hierarchy.ancestors(name)) for top in tops}
+            weight = {top: sum(frequency[name] for name in types if top in hierarchy.ancestors(name)) for top in tops}
             return min(tops, key=lambda top: (-weight[top], top)), "by the commonest of several level-1 classes"
     if len(types) == 1:
         return types[0], "by their one type"
@@ -162,24 +166,33 @@ def _reduce(frequency: Mapping[str, int], hierarchy: Hierarchy, how: How) -> tup
 
 def vote(kinds: NDArray[np.int32], triples: NDArray[np.int32], relation_count: int, kind_count: int) -> None:
     """Nothing; each entity of kind -1 gets the kind usual at its places in triples, if its places tell one."""
-    usual = np.zeros((2 * relation_count, kind_count))  # how often a kind is at the head or the tail of a relation
-    known = kinds.copy()
-    ends = [(triples[:, 0], 2 * triples[:, 1]), (triples[:, 2], 2 * triples[:, 1] + 1)]
-    for entities, places in ends:
-        typed = known[entities] >= 0
-        np.add.at(usual, (places[typed], known[entities[typed]]), 1.0)
+    heads, relations, tails = _without_duplicates(triples, len(kinds), relation_count)
+    # A place is the head (2r) or the tail (2r + 1) of a relation; in it is an entity.
+    entities, places = np.concatenate([heads, tails]), np.concatenate([2 * relations, 2 * relations + 1])
+    typed = kinds[entities] >= 0
+    usual = np.zeros((2 * relation_count, kind_count))  # the share of each kind among the typed entities in a place
+    np.add.at(usual, (places[typed], kinds[entities[typed]]), 1.0)
     usual /= np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
-    entities = np.concatenate([entities[known[entities] < 0] for entities, _ in ends])
-    places = np.concatenate([places[known[entities] < 0] for entities, places in ends])
-    order = np.argsort(entities, kind="stable")
-    entities, places = entities[order], places[order]
+    held = entities[~typed] * (2 * relation_count) + places[~typed]
+    held, times = np.unique(held, return_counts=True)  # sorted, so that sums do not depend on the order of the triples
+    entities, places = np.divmod(held, 2 * relation_count)
     wanting, firsts = np.unique(entities, return_index=True)
-    for chunk in range(0, len(wanting), 4096):  # so that memory does not grow with untyped entities times kinds
-        some = wanting[chunk : chunk + 4096]
-        first = firsts[chunk]
-        last = firsts[chunk + 4096] if chunk + 4096 < len(firsts) else len(entities)
-        votes = np.add.reduceat(usual[places[first:last]], firsts[chunk : chunk + len(some)] - first, axis=0)
-        kinds[some] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
+    for first in range(0, len(wanting), VOTERS):
+        some = slice(first, first + VOTERS)
+        last = firsts[first + VOTERS] if first + VOTERS < len(firsts) else len(places)
+        own = slice(firsts[first], last)
+        votes = np.add.reduceat(usual[places[own]] * times[own, None], firsts[some] - firsts[first], axis=0)
+        kinds[wanting[some]] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
+
+
+def _without_duplicates(
+    triples: NDArray[np.int32], entity_count: int, relation_count: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The heads, relations and tails of the triples (n, 3), each triple once."""
+    keys = (triples[:, 0].astype(np.int64) * relation_count + triples[:, 1]) * entity_count + triples[:, 2]
+    rest, tails = np.divmod(np.unique(keys), entity_count)
+    heads, relations = np.divmod(rest, relation_count)
+    return heads, relations, tails
 
 
 def _settle(names: list[str], kinds: NDArray[np.int32], counts: Counter[str], smallest: int) -> Decision:

@@ -22,7 +22,8 @@ def plot_graph(graph: Graph, path: Path) -> None:
     left.loglog(degrees, counts, "o", markersize=3, color="#1f6f8b")
     left.set(title="Degrees", xlabel="triples an entity takes part in", ylabel="entities")
     order = np.argsort(graph.kinds.sizes)[-20:]
-    right.barh([local_name(graph.kinds.names[k]) for k in order], graph.kinds.sizes[order], color="#c26d3f")
+    names = [local_name(graph.kinds.names[k]).replace("$", r"\$") for k in order]  # a bare $ would begin a formula
+    right.barh(names, graph.kinds.sizes[order], color="#c26d3f")
     right.set(title="Kinds" if len(graph.kinds) <= 20 else "The 20 largest kinds", xlabel="entities")
     try:
         figure.savefig(path, dpi=150)

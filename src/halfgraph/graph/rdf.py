@@ -1,16 +1,17 @@
 """RDF to statements: what each one is for, in every syntax that pyoxigraph reads."""
 
-import gzip
 import io
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import IO
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple, parse
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph.errors import InputError
-from halfgraph.graph.files import SKIP, Reading, lines_of
+from halfgraph.graph.files import BROKEN, SKIP, SKIP_OR_CONVERT, Reading, broken_off, excerpt, is_full, lines_of
 from halfgraph.graph.statements import LABELS, SCHEMA, SUB_CLASS_OF, TYPE, Statements, label_rank
 
 RDF_FORMATS = {
@@ -26,27 +27,67 @@ RDF_FORMATS = {
     "json": RdfFormat.JSON_LD,
 }
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
+TURTLE_FORMATS = (RdfFormat.TURTLE, RdfFormat.TRIG, RdfFormat.N3)
+_PLACE = re.compile(r"Parser error (at|between) .*?: ", re.DOTALL)
+_REST_IS_LOST = re.compile("UTF-8|end of file")  # after these even the parsers of TURTLE_FORMATS find no next statement
 
 
 def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: Reading) -> None:
     """Nothing; the statements of an RDF file are sorted into triples, types, labels and the rest."""
+    source: IO[bytes] | _Lines = stream
     if reading.skip_bad and syntax in LINE_FORMATS:
         kept = (line.encode() + b"\n" for _, line in lines_of(stream, path, into.counts, skip_bad=True))
-        stream = io.BufferedReader(_Chunks(kept))  # type: ignore[type-var, arg-type]
-    parser = parse(stream, syntax, base_iri=reading.base)
+        source = io.BufferedReader(_Chunks(kept))
+    elif syntax == RdfFormat.RDF_XML:
+        source = _Lines(stream)
+    parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
     sort = Sorter(into, split, reading, datasets=syntax.supports_datasets)
     while True:
         try:
             sort.all(parser)
             break
         except SyntaxError as error:
-            if not reading.skip_bad:
-                problem = str(error.msg).removeprefix("Parser error at ")
-                raise InputError(problem, path=path, line=error.lineno, column=error.offset, advice=SKIP) from error
+            if not reading.skip_bad or not _can_go_on(syntax, str(error.msg)):
+                line = source.line if isinstance(source, _Lines) else error.lineno
+                raise _malformed(error, path, line, syntax) from error
             into.counts["malformed"] += 1
-        except (EOFError, gzip.BadGzipFile, OSError) as error:
-            raise InputError(f"breaks off: {error}", path=path, advice="Fetch the file again.") from error
+        except BROKEN as error:
+            if isinstance(error, OSError) and is_full(error):  # of the statements set aside
+                raise
+            raise broken_off(path, error) from error
     into.prefixes.update(parser.prefixes)
+
+
+def _can_go_on(syntax: RdfFormat, problem: str) -> bool:
+    """Whether the parser finds the next statement after a malformed one; if not, skipping would lose the rest."""
+    return syntax in LINE_FORMATS or (syntax in TURTLE_FORMATS and not _REST_IS_LOST.search(problem))
+
+
+def _malformed(error: SyntaxError, path: Path, line: int | None, syntax: RdfFormat) -> InputError:
+    """The error for a file with a mistake in it."""
+    problem = excerpt(_PLACE.sub("", str(error.msg)), 300)
+    advice = SKIP if _can_go_on(syntax, problem) else "Mend it; --skip-bad cannot pass over this, as the rest is lost."
+    if "remote context" in problem:
+        problem = "refers to a remote @context, and halfgraph fetches none"
+        advice = "Write the context into the file, or convert the file to N-Quads."
+    elif "UTF-8" in problem:
+        problem = "not UTF-8"
+        advice = SKIP_OR_CONVERT if syntax in LINE_FORMATS else "Convert the file to UTF-8."
+    return InputError(problem, path=path, line=line, column=error.offset, advice=advice)
+
+
+class _Lines:
+    """A stream that hands over one line at a time, to know where RDF/XML is malformed: its parser does not tell."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.line, self.ended = stream, 1, False
+
+    def read(self, size: int) -> bytes:
+        """At most the rest of a line."""
+        self.line += self.ended
+        piece = self.stream.readline(size)
+        self.ended = piece.endswith(b"\n")
+        return piece
 
 
 class _Chunks(io.RawIOBase):
@@ -77,8 +118,9 @@ class Sorter:
         *,
         datasets: bool = True,  # whether there may be named graphs
         blank: Callable[[str], str] | None = None,
+        known: Mapping[str, str] = MappingProxyType({}),  # names of IRIs that are not their own
     ) -> None:
-        self.into, self.reading, self.triples = into, reading, into.split(split)
+        self.into, self.reading, self.triples, self.known = into, reading, into.split(split), known
         self.blank = blank or into.namer_of_blank_nodes(reading.one_document)
         self.datasets = datasets
         self.schema = SCHEMA if reading.schema == "aside" else frozenset()
@@ -103,7 +145,7 @@ class Sorter:
                     add(names[object_.value])
                     if datasets and type(quad.graph_name) is not DefaultGraph:
                         self._set_aside(quad, "in a named graph")
-                elif type(object_) is RdfLiteral:
+                elif type(object_) is RdfLiteral and not (datasets and type(quad.graph_name) is BlankNode):
                     plain += 1
                     line = str(quad)
                     literal(hash(line))
@@ -131,7 +173,7 @@ class Sorter:
             self._set_aside(quad, "triple terms")
         elif predicate == TYPE:
             if isinstance(object_, NamedNode):
-                into.add_type(self._name(quad.subject), object_.value)
+                into.add_type(self._name(quad.subject), self._name(object_))
             self._set_aside(quad, "types")
         else:
             if predicate == SUB_CLASS_OF and not blank:
@@ -159,17 +201,19 @@ class Sorter:
         """The statement as a line of N-Quads, after writing it to the statements set aside."""
         self.into.counts[why] += 1
         terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-        shown = " ".join(
-            self._name(term) if isinstance(term, BlankNode) else str(term)
-            for term in terms
-            if not isinstance(term, DefaultGraph)
-        )
+        shown = " ".join(self._spelled(term) for term in terms if not isinstance(term, DefaultGraph))
         self.into.aside.write(shown + " .\n")
         return shown
 
+    def _spelled(self, term: object) -> str:
+        """A term as N-Quads, its blank nodes by the names they have here."""
+        if isinstance(term, Triple):
+            return f"<<( {' '.join(map(self._spelled, (term.subject, term.predicate, term.object)))} )>>"
+        return self.blank(term.value) if isinstance(term, BlankNode) else str(term)
+
     def _name(self, term: object) -> str:
-        """The name of a node: its IRI, or _:b and a number for a blank node."""
+        """The name of a node: its IRI unless another is known, or _:b and a number for a blank node."""
         if isinstance(term, BlankNode):
             return self.blank(term.value)
         assert isinstance(term, NamedNode)
-        return term.value
+        return self.known.get(term.value, term.value)

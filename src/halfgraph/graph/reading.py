@@ -1,27 +1,30 @@
 """Sources to statements: RDF files, tables of three columns, a folder with a published split."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import IO
 
-from halfgraph.errors import InputError
-from halfgraph.graph.files import SKIP, STANDARD_INPUT, Reading, lines_of, open_input
+from halfgraph.errors import InputError, SettingError
+from halfgraph.graph.files import SKIP, STANDARD_INPUT, Reading, excerpt, lines_of, open_input
 from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
 from halfgraph.graph.statements import SPLITS, WAITING, Statements
 
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
+KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 
 
 def read_file(path: Path, split: str, into: Statements, reading: Reading) -> None:
     """Nothing; the statements of one file are added to `into`."""
-    kind = reading.format or format_of(path)
     before = into.counts["read"] + into.counts["malformed"]
     with open_input(path) as stream:
+        kind = reading.format or format_of(path)
         if kind in TABLES:
             _read_table(stream, path, TABLES[kind], split, into, reading)
-        else:
+        elif kind in RDF_FORMATS:
             read_rdf(stream, path, RDF_FORMATS[kind], split, into, reading)
+        else:
+            raise SettingError("--format", f'"{kind}" is not known', advice=f"Pass one of {KNOWN}.")
     if into.counts["read"] + into.counts["malformed"] == before:
         raise InputError("the file holds no statement", path=path, advice="Check that it is the file you meant.")
 
@@ -32,13 +35,12 @@ def format_of(path: Path) -> str:
     ending = endings[-2] if len(endings) > 1 and endings[-1] == "gz" else (endings or [""])[-1]
     if ending in TABLES or ending in RDF_FORMATS:
         return ending
-    known = ", ".join([*TABLES, *RDF_FORMATS])
     raise InputError(
         "standard input has no ending to tell its format by"
         if path == STANDARD_INPUT
         else f'cannot tell the format by the ending ".{ending}"',
         path=None if path == STANDARD_INPUT else path,
-        advice=f"Pass --format, one of {known}.",
+        advice=f"Pass --format, one of {KNOWN}.",
     )
 
 
@@ -63,13 +65,19 @@ def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into:
 def _rows(
     stream: IO[bytes], path: Path, separator: str, into: Statements, reading: Reading
 ) -> Iterator[tuple[int, list[str]]]:
-    """Each row of a table as its number and its cells."""
+    """Each row of a table as the number of its line and its cells; empty lines are passed over."""
     lines = lines_of(stream, path, into.counts, reading.skip_bad)
+    plain = ((number, line.split("\t")) for number, line in lines if line)
+    rows = plain if separator == "\t" else _quoted_rows(lines, path, into, reading)
     if reading.header:
-        next(lines, None)
-    if separator == "\t":
-        yield from ((number, line.split("\t")) for number, line in lines)
-        return
+        next(rows, None)
+    return rows
+
+
+def _quoted_rows(
+    lines: Iterator[tuple[int, str]], path: Path, into: Statements, reading: Reading
+) -> Iterator[tuple[int, list[str]]]:
+    """Each row of a CSV file, in which quotes may hold commas and line ends, with the number of its first line."""
     number = 0
 
     def texts() -> Iterator[str]:
@@ -77,28 +85,40 @@ def _rows(
         for number, line in lines:  # noqa: B007
             yield line + "\n"
 
-    for cells in csv.reader(texts()):
-        yield number, cells
+    rows = csv.reader(texts(), strict=True)
+    while True:
+        first = number + 1
+        try:
+            if cells := next(rows):
+                yield first, cells
+        except StopIteration:
+            return
+        except csv.Error as error:
+            _refuse(f"not CSV: {error}", path, first, into, reading)
 
 
 def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: Reading) -> None:
     """Nothing; the row is counted as malformed, or it is an error."""
-    if reading.skip_bad:
-        into.counts["malformed"] += 1
-        return
     kind = "tab" if separator == "\t" else "comma"
-    shown = "<TAB>".join(cells) if separator == "\t" else ",".join(cells)
+    shown = excerpt("<TAB>".join(cells) if separator == "\t" else ",".join(cells))
     problem = f"expected 3 {kind}-separated columns, found {len(cells)}"
     if len(cells) == 3:
         problem = f"column {1 + cells.index('')} of 3 is empty"
-    raise InputError(f'{problem}: "{shown[:120]}"', path=path, line=number, advice=SKIP)
+    _refuse(f'{problem}: "{shown}"', path, number, into, reading)
+
+
+def _refuse(problem: str, path: Path, number: int, into: Statements, reading: Reading) -> None:
+    """Nothing; a line is counted as malformed, or it is an error."""
+    if not reading.skip_bad:
+        raise InputError(problem, path=path, line=number, advice=SKIP)
+    into.counts["malformed"] += 1
 
 
 def files_of(source: Path) -> list[tuple[str, Path]]:
     """The files of a source, each with the split it belongs to: a folder may hold train, valid and test."""
     if not source.is_dir():
         return [("train", source)]
-    files = [(split, path) for split in SPLITS if (path := beside(source, split)) is not None]
+    files = [(split, path) for split in SPLITS if (path := beside(source, split, (*TABLES, *RDF_FORMATS))) is not None]
     if not files or files[0][0] != "train":
         raise InputError(
             "the folder has no file named train with a known ending",
@@ -108,24 +128,27 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
     return files
 
 
-def beside(folder: Path, stem: str) -> Path | None:
-    """The file of a folder with this stem and a known ending, if there is one."""
-    known = {*TABLES, *RDF_FORMATS}
-    for path in sorted(folder.glob(f"{stem}.*")):
-        if path.name.removeprefix(f"{stem}.").removesuffix(".gz").lower() in known:
-            return path
-    return None
+def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
+    """The file of a folder with this stem and one of these endings, if there is one."""
+    found = [
+        path
+        for path in sorted(folder.glob(f"{stem}.*"))
+        if path.name.removeprefix(f"{stem}.").lower().removesuffix(".gz") in endings
+    ]
+    if len(found) > 1:
+        problem = f"the folder has both {found[0].name} and {found[1].name}"
+        raise InputError(problem, path=folder, advice="Keep one of them there, or pass files.")
+    return found[0] if found else None
 
 
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
     """Each row of a table of two columns (more are passed over), with its line number."""
+    reading = Reading(skip_bad=skip_bad)
+    separator = "," if ".csv" in path.suffixes[-2:] else "\t"
     with open_input(path) as stream:
-        for number, line in lines_of(stream, path, into.counts, skip_bad):
-            cells = line.split("\t")
-            if len(cells) < 2 or not cells[0] or not cells[1]:
-                if not skip_bad:
-                    problem = f'expected 2 tab-separated columns, found {len(cells)}: "{line[:120]}"'
-                    raise InputError(problem, path=path, line=number, advice=SKIP)
-                into.counts["malformed"] += 1
+        for number, cells in _rows(stream, path, separator, into, reading):
+            if len(cells) > 1 and cells[0] and cells[1]:
+                yield number, cells[0], cells[1]
                 continue
-            yield number, cells[0], cells[1]
+            problem = f"expected 2 columns, {'comma' if separator == ',' else 'tab'}-separated, found {len(cells)}"
+            _refuse(f'{problem}: "{excerpt(separator.join(cells))}"', path, number, into, reading)

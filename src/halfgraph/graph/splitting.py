@@ -1,5 +1,6 @@
 """Train, valid and test: a seeded split in which every entity and relation of valid and test is also in train."""
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,7 +26,7 @@ class Shares:
             numbers = [float(part) for part in text.split("/")]
         except ValueError:
             numbers = []
-        if len(numbers) != 3 or min(numbers) < 0 or numbers[0] <= 0:
+        if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or min(numbers) < 0 or numbers[0] == 0:
             raise SettingError(
                 "--split", f'cannot read "{text}"', advice="Pass three numbers such as 90/1/9: train/valid/test."
             )

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
 
+from halfgraph.errors import FolderError
 from halfgraph.graph.folder import ASIDE, Graph, new_folder
-from halfgraph.graph.statements import LABEL, TYPE
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
 
 
 def open_store(graph: Graph, view: str = "whole") -> Store:
@@ -17,26 +18,49 @@ def open_store(graph: Graph, view: str = "whole") -> Store:
 
 def store_folder(graph: Graph, view: str = "whole") -> Path:
     """The folder of the store of a view, built now if it is not there."""
-    path = graph.path / f"store-{view if graph.has_split else 'train'}"
-    if not path.is_dir():
+    view = view if graph.has_split else "train"
+    path = graph.path / f"store-{view}"
+    if path.is_dir():
+        return path
+    try:
         with new_folder(path, made_by="the store") as folder:
             store = Store(str(folder))
             store.bulk_extend(quads(graph, view))
             store.flush()
             del store  # closes it, so that the folder can be renamed
+    except FolderError:
+        if not path.is_dir():  # if it is, another process has built it meanwhile
+            raise
     return path
 
 
 def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
-    """Every statement of a view: its triples, kinds and labels where they came from files, and what was set aside."""
+    """Every statement of a view: its triples and what was set aside, all of it also in the default graph."""
     yield from _triples(graph, view)
-    if "kinds" in graph.description["beside"]:
-        yield from _kinds(graph)
-    if "labels" in graph.description["beside"]:
-        yield from _labels(graph)
     aside = graph.path / ASIDE
-    if aside.stat().st_size:
-        yield from parse(path=str(aside), format=RdfFormat.N_QUADS)
+    if not aside.stat().st_size:
+        return
+    edges: KnowledgeGraph = getattr(graph, view)
+    for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
+        if isinstance(quad.graph_name, DefaultGraph):
+            yield quad
+        elif (triple := _ids(graph, quad)) is None:
+            yield quad
+            yield Quad(quad.subject, quad.predicate, quad.object)
+        elif triple[2] in edges.tails_of(triple[0], triple[1]):  # and not held out from the view
+            yield quad
+
+
+def _ids(graph: Graph, quad: Quad) -> tuple[int, int, int] | None:
+    """The triple behind a statement in a named graph, if it is one of the graph's."""
+    relation = graph.relations.find(quad.predicate.value)
+    if relation is None or isinstance(quad.object, Literal):
+        return None
+    head, tail = (
+        graph.entities.find(f"_:{term.value}" if isinstance(term, BlankNode) else getattr(term, "value", ""))
+        for term in (quad.subject, quad.object)
+    )
+    return None if head is None or tail is None else (head, 2 * relation, tail)
 
 
 def _triples(graph: Graph, view: str) -> Iterator[Quad]:
@@ -51,19 +75,3 @@ def _triples(graph: Graph, view: str) -> Iterator[Quad]:
             subject = term(graph.entities.name(head))
             for place in forward.tolist():
                 yield Quad(subject, relations[names[place] // 2], term(graph.entities.name(int(tails[place]))))
-
-
-def _kinds(graph: Graph) -> Iterator[Quad]:
-    """The kind of each entity as its rdf:type."""
-    classes = [NamedNode(graph.namer.iri(name)) for name in graph.kinds.names]
-    kinds = graph.kinds.of(np.arange(len(graph.entities)))
-    for name, kind in zip(graph.entities.names, kinds.tolist(), strict=True):
-        yield Quad(graph.namer.term(name), NamedNode(TYPE), classes[kind])
-
-
-def _labels(graph: Graph) -> Iterator[Quad]:
-    """The label of each entity and relation as its rdfs:label."""
-    for words in (graph.entities, graph.relations):
-        for name, label in zip(words.names, words.labels, strict=True):
-            if label:
-                yield Quad(graph.namer.term(name), NamedNode(LABEL), Literal(label))

@@ -72,7 +72,7 @@ class Vocabulary:
 
     def find(self, name: str) -> int | None:
         """The id of a name, or None."""
-        raw = name.encode()
+        raw = name.encode(errors="surrogatepass")  # a name from the command line may hold broken UTF-8
         wanted = np.uint32(zlib.crc32(raw))
         first = int(np.searchsorted(self.hashes, wanted, side="left"))
         for place in range(first, len(self.hashes)):
