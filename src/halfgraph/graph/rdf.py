@@ -1,8 +1,9 @@
 """RDF to statements: what each one is for, in every syntax that pyoxigraph reads."""
 
-import io
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
@@ -29,19 +30,20 @@ RDF_FORMATS = {
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 TURTLE_FORMATS = (RdfFormat.TURTLE, RdfFormat.TRIG, RdfFormat.N3)
 _PLACE = re.compile(r"Parser error (at|between) .*?: ", re.DOTALL)
-_REST_IS_LOST = re.compile("UTF-8|end of file")  # after these even the parsers of TURTLE_FORMATS find no next statement
+# After these even the parsers of TURTLE_FORMATS do not find the next statement.
+_REST_IS_LOST = re.compile("UTF-8|end of file|Line jumps")
 
 
 def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: Reading) -> None:
     """Nothing; the statements of an RDF file are sorted into triples, types, labels and the rest."""
-    source: IO[bytes] | _Lines = stream
-    if reading.skip_bad and syntax in LINE_FORMATS:
-        kept = (line.encode() + b"\n" for _, line in lines_of(stream, path, into.counts, skip_bad=True))
-        source = io.BufferedReader(_Chunks(kept))
-    elif syntax == RdfFormat.RDF_XML:
-        source = _Lines(stream)
-    parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
     sort = Sorter(into, split, reading, datasets=syntax.supports_datasets)
+    if reading.skip_bad and syntax in LINE_FORMATS:
+        lines = (line for _, line in lines_of(stream, path, into.counts, skip_bad=True))
+        sort.all(_good_lines(lines, syntax, into.counts))
+        return
+    source = _Lines(stream) if syntax == RdfFormat.RDF_XML else stream
+    parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
+    latest = 0  # the line last found malformed: there may be several mistakes in one
     while True:
         try:
             sort.all(parser)
@@ -50,12 +52,29 @@ def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into:
             if not reading.skip_bad or not _can_go_on(syntax, str(error.msg)):
                 line = source.line if isinstance(source, _Lines) else error.lineno
                 raise _malformed(error, path, line, syntax) from error
-            into.counts["malformed"] += 1
+            into.counts["malformed"] += error.lineno != latest
+            latest = error.lineno or 0
         except BROKEN as error:
             if isinstance(error, OSError) and is_full(error):  # of the statements set aside
                 raise
             raise broken_off(path, error) from error
     into.prefixes.update(parser.prefixes)
+
+
+def _good_lines(lines: Iterator[str], syntax: RdfFormat, counts: Counter[str]) -> Iterator[Quad]:
+    """The statements of the lines that can be read; the others are counted.
+
+    A block with a mistake is read again line by line, as an open quote would take the lines that follow with it.
+    """
+    while block := list(islice(lines, 1000)):
+        try:
+            yield from list(parse("\n".join(block), syntax))
+        except SyntaxError:
+            for line in block:
+                try:
+                    yield from list(parse(line, syntax))
+                except SyntaxError:
+                    counts["malformed"] += 1
 
 
 def _can_go_on(syntax: RdfFormat, problem: str) -> bool:
@@ -88,23 +107,6 @@ class _Lines:
         piece = self.stream.readline(size)
         self.ended = piece.endswith(b"\n")
         return piece
-
-
-class _Chunks(io.RawIOBase):
-    """A stream made of an iterator of bytes."""
-
-    def __init__(self, chunks: Iterator[bytes]) -> None:
-        self.chunks, self.rest = chunks, b""
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        while len(self.rest) < len(buffer) and (chunk := next(self.chunks, b"")):
-            self.rest += chunk
-        piece, self.rest = self.rest[: len(buffer)], self.rest[len(buffer) :]
-        buffer[: len(piece)] = piece
-        return len(piece)
 
 
 class Sorter:

@@ -1,0 +1,251 @@
+import gzip
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfgraph.errors import EmptyGraph, FolderError, InputError, SettingError
+from halfgraph.graph.demo import NamedTriples
+from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.splitting import Shares
+from halfgraph.graph.store import open_store
+from making import choices_of, kinds_by_name, made, nt, report_of, short_lived, triples_by_name, tsv
+from oracles import Named, entities
+from strategies import named_triples
+
+SPLIT = {
+    "train": [("a", "r", "b"), ("b", "r", "c"), ("a", "r", "b")],
+    "valid": [("c", "s", "a")],
+    "test": [("x", "r", "y"), ("a", "r", "b")],
+}
+
+
+def published(folder: Path, ending: str = "tsv", **others: str) -> Path:
+    """A folder with a split, and other files by stem."""
+    folder.mkdir()
+    for name, triples in SPLIT.items():
+        (folder / f"{name}.{ending}").write_text(tsv(triples).replace("\t", "," if ending == "csv" else "\t"))
+    for stem, text in others.items():
+        (folder / f"{stem}.tsv").write_text(text)
+    return folder
+
+
+@pytest.mark.parametrize("ending", ["tsv", "txt", "csv"])
+def test_a_published_split_is_kept_as_it_is(tmp_path: Path, ending: str) -> None:
+    graph = import_graph([published(tmp_path / "split", ending)], tmp_path / "graph", Choices())
+    for name, triples in SPLIT.items():
+        assert set(triples_by_name(graph, getattr(graph, name))) == set(triples)
+    assert graph.description["counts"]["triples"] == {"train": 2, "valid": 1, "test": 2}
+    assert report_of(graph)["duplicates"] == 1
+    assert report_of(graph)["triples in more than one split"] == 1
+    assert graph.whole.triple_count == 4
+
+
+@given(named_triples(), named_triples(), named_triples())
+def test_any_published_split_is_kept_as_it_is(train: list[Named], valid: list[Named], test: list[Named]) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "split"
+        folder.mkdir()
+        parts = {"train": train, "valid": valid, "test": test}
+        for name, triples in parts.items():
+            (folder / f"{name}.nt.gz").write_bytes(gzip.compress(nt(triples).encode()))
+        graph = import_graph([folder], Path(place) / "graph", Choices())
+        assert all(set(triples_by_name(graph, getattr(graph, name))) == set(parts[name]) for name in parts)
+        report = Counter(report_of(graph))
+        assert report["statements read"] == report["triples of the graph"] + report["duplicates"]
+
+
+def test_a_published_split_may_lack_valid(tmp_path: Path) -> None:
+    (published(tmp_path / "split") / "valid.tsv").unlink()
+    graph = import_graph([tmp_path / "split"], tmp_path / "graph", Choices())
+    assert graph.has_split
+    assert graph.description["counts"]["triples"] == {"train": 2, "valid": 0, "test": 2}
+
+
+def test_a_published_split_is_split_anew_only_when_asked(tmp_path: Path) -> None:
+    folder = published(tmp_path / "split")
+    graph = import_graph([folder], tmp_path / "graph", Choices(split=Shares(90, 5, 5)))
+    everything = {triple for triples in SPLIT.values() for triple in triples}
+    assert set(triples_by_name(graph, graph.whole)) == everything
+    assert set(triples_by_name(graph, graph.train)) >= {("x", "r", "y"), ("c", "s", "a")}
+    assert report_of(graph)["duplicates"] == 2
+
+
+def test_a_training_file_of_literals_alone_loses_no_test_triple(tmp_path: Path) -> None:
+    folder = tmp_path / "split"
+    folder.mkdir()
+    (folder / "train.nt").write_text('<http://a.org/a> <http://a.org/age> "3" .\n')
+    (folder / "test.nt").write_text("<http://a.org/a> <http://a.org/r> <http://a.org/b> .\n")
+    graph = import_graph([folder], tmp_path / "graph", Choices())
+    assert graph.description["counts"]["triples"] == {"train": 0, "valid": 0, "test": 1}
+
+
+def test_files_beside_a_split_give_kinds_and_labels(tmp_path: Path) -> None:
+    types = "".join(f"{name}\tLetter\n" for name in "abcxy")
+    folder = published(tmp_path / "split", types=types, labels="a\tThe A\tmore\nb\tThe B\n", relations="r\tis near\n")
+    graph = import_graph([folder], tmp_path / "graph", Choices())
+    assert set(kinds_by_name(graph).values()) == {"Letter"}
+    assert graph.entities.label(graph.entities.find("a") or 0) == "The A"
+    assert graph.relations.label(graph.relations.find("r") or 0) == "is near"
+    assert set(kinds_by_name(import_graph([folder], tmp_path / "one", Choices(kinds="one"))).values()) == {"Entity"}
+
+
+def test_two_files_for_one_part_of_a_split_are_refused(tmp_path: Path) -> None:
+    (published(tmp_path / "split") / "train.nt").touch()
+    with pytest.raises(InputError, match=r"both train\.nt and train\.tsv"):
+        import_graph([tmp_path / "split"], tmp_path / "graph", Choices())
+
+
+def test_a_folder_without_train_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match="no file named train"):
+        import_graph([tmp_path / "empty"], tmp_path / "graph", Choices())
+
+
+@pytest.mark.parametrize("ending", ["tsv", "csv"])
+def test_kinds_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> None:
+    kinds = tmp_path / f"kinds.{ending}"
+    kinds.write_text("a\tA\nb\tB\n" if ending == "tsv" else 'a,"A"\n\nb,B\n')
+    graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", kinds_file=kinds)
+    assert kinds_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
+    assert report_of(graph)["types in a file"] == 2
+    assert graph.description["kinds"]["ways"] == {"by their one type": 2, "by the relations they take part in": 1}
+
+
+def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
+    kinds = tmp_path / "kinds.tsv"
+    kinds.write_text("alpha\tA\nalpa\tA\nunheard of\tB\n")
+    with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*--skip-bad") as refusal:
+        made(tmp_path, "alpha\tr\tbeta\n", kinds_file=kinds)
+    assert refusal.value.path == kinds
+    graph = made(tmp_path, "alpha\tr\tbeta\n", kinds_file=kinds, skip_bad=True)
+    assert report_of(graph)["types of unknown entities"] == 2
+    assert kinds_by_name(graph) == {"alpha": "A", "beta": "Thing"}
+
+
+def test_a_types_file_of_one_column_is_refused_or_counted(tmp_path: Path) -> None:
+    kinds = tmp_path / "kinds.tsv"
+    kinds.write_text("a\tA\nb\n")
+    with pytest.raises(InputError, match="line 2: expected 2 columns"):
+        made(tmp_path, "a\tr\tb\n", kinds_file=kinds)
+    assert report_of(made(tmp_path, "a\tr\tb\n", kinds_file=kinds, skip_bad=True))["malformed"] == 1
+
+
+@given(named_triples(), st.booleans())
+def test_self_loops_are_counted_and_kept_or_dropped(triples: list[Named], keep: bool) -> None:
+    kept = {triple for triple in triples if keep or triple[0] != triple[2]} | {("a", "r", "b")}
+    with short_lived(tsv([*triples, ("a", "r", "b")]), self_loops="keep" if keep else "drop") as graph:
+        assert set(triples_by_name(graph, graph.train)) == kept
+        assert set(graph.entities.names) == entities(kept)
+        assert Counter(report_of(graph))["self-loops"] == sum(head == tail for head, _, tail in triples)
+
+
+def test_a_graph_of_self_loops_alone_is_empty_when_they_are_dropped(tmp_path: Path) -> None:
+    with pytest.raises(EmptyGraph, match="1 self-loops"):
+        made(tmp_path, "a\tr\ta\n", self_loops="drop")
+
+
+def test_several_sources_become_one_graph(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("http://a.org/a\thttp://a.org/r\thttp://a.org/b\n")
+    (tmp_path / "b.nt").write_text("<http://a.org/b> <http://a.org/r> <http://a.org/c> .\n")
+    graph = import_graph([tmp_path / "a.tsv", tmp_path / "b.nt"], tmp_path / "graph", Choices())
+    assert graph.train.triple_count == 2
+    assert len(graph.entities) == 3
+    assert graph.description["provenance"]["sources"] == [str(tmp_path / "a.tsv"), str(tmp_path / "b.nt")]
+
+
+@pytest.mark.parametrize(
+    ("text", "base"),
+    [
+        ("/a\tr\tb\na\tr\tb\n", "http://halfgraph.local/"),
+        ("a\tr\tb\nhttp://halfgraph.local/a\tr\tc\n", "http://halfgraph.local/"),
+        ("a\tr\tb\na\thttp://a.org/ns#r\tc\n", "http://a.org/ns#"),
+        ("two words\tr\tb\nhttp://halfgraph.local/two%20words\tr\tc\n", "http://halfgraph.local/"),
+    ],
+)
+def test_two_names_for_one_iri_are_refused(tmp_path: Path, text: str, base: str) -> None:
+    with pytest.raises(InputError, match="would both be <http"):
+        made(tmp_path, text, base=base)
+
+
+def test_types_for_the_iris_of_relative_names_are_not_lost_silently(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("Q1\tP1\tQ2\n")
+    (tmp_path / "types.ttl").write_text("<http://wd.org/Q1> a <http://wd.org/City> .")
+    with pytest.raises(InputError, match=r'"Q1" and "http://wd.org/Q1"'):
+        import_graph(
+            [tmp_path / "a.tsv", tmp_path / "types.ttl"], tmp_path / "graph", choices_of(base="http://wd.org/")
+        )
+
+
+def test_a_name_may_be_an_entity_and_a_relation(tmp_path: Path) -> None:
+    graph = made(tmp_path, "a\ta\ta\nr\ta\ta\n")
+    assert graph.train.triple_count == 2
+
+
+@pytest.mark.parametrize("base", ["nonsense", "http://a.org"])
+def test_a_base_that_is_none_is_refused(tmp_path: Path, base: str) -> None:
+    with pytest.raises(SettingError):
+        made(tmp_path, "a\tr\tb\n", base=base)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('<http://a.org/a> <http://a.org/age> "3" .\n', "1 literals"),
+        ("<http://a.org/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a.org/B> .\n", "--schema use"),
+        ("<http://a.org/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.org/B> .\n", "1 types"),
+    ],
+)
+def test_a_file_without_object_triples_is_said_to_have_none(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(EmptyGraph, match=f"no triple between two entities among 1 statements.*{said}"):
+        made(tmp_path, text, "nt")
+
+
+def test_a_failed_import_leaves_no_folder(tmp_path: Path) -> None:
+    with pytest.raises(InputError):
+        made(tmp_path, "a\tb\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["source0.tsv"]
+
+
+def test_an_import_does_not_touch_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "a.tsv").write_text("a\tr\tb\n")
+    with pytest.raises(FolderError, match="already there"):
+        import_graph([tmp_path / "a.tsv"], tmp_path, Choices())
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
+
+
+def test_entities_are_numbered_kind_by_kind_and_by_name(tmp_path: Path) -> None:
+    kinds = tmp_path / "kinds.tsv"
+    kinds.write_text("d\tA\nb\tA\na\tB\nc\tB\n")
+    graph = made(tmp_path, "d\tz\tc\nb\ty\ta\n", kinds_file=kinds)
+    assert list(graph.entities.names) == ["b", "d", "a", "c"]
+    assert list(graph.relations.names) == ["y", "z"]
+    assert graph.kinds.starts.tolist() == [0, 2, 4]
+    assert [graph.relation_name(r) for r in range(4)] == ["y", "y^-1", "z", "z^-1"]
+
+
+def test_a_file_name_that_is_not_utf_8_is_no_obstacle(tmp_path: Path) -> None:
+    source = tmp_path / "caf\udce9.tsv"
+    source.write_text("a\tr\tb\n")
+    graph = import_graph([source], tmp_path / "graph", Choices())
+    assert graph.description["provenance"]["sources"] == [f"{tmp_path}/caf\ufffd.tsv"]
+
+
+def test_triples_in_memory_become_a_graph_with_kinds_labels_and_attribution(tmp_path: Path) -> None:
+    named = NamedTriples(
+        triples=[("a", "r", "b")],
+        kinds={"a": "A", "b": "B"},
+        labels={"a": "The A", "r": "is near"},
+        base="http://demo.example/",
+        attribution="by someone",
+    )
+    graph = import_named(named, tmp_path / "graph", Choices(), "demo")
+    assert kinds_by_name(graph) == {"a": "A", "b": "B"}
+    assert graph.description["provenance"]["attribution"] == "by someone"
+    assert graph.namer.iri("a") == "http://demo.example/a"
+    assert open_store(graph).query("ASK { <http://demo.example/a> a <http://demo.example/A> }")
+    label = "http://www.w3.org/2000/01/rdf-schema#label"
+    assert open_store(graph).query(f'ASK {{ <http://demo.example/r> <{label}> "is near" }}')
