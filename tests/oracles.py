@@ -71,3 +71,23 @@ def learnt(quads: Iterable[Quad], aside: Iterable[str]) -> set[Triple]:
     return {
         quad.triple for quad in quads if not isinstance(quad.object, Literal) and quad.predicate.value not in set(aside)
     }
+
+
+def around(triples: Iterable[Named], seeds: Iterable[str], hops: int) -> set[Named]:
+    """The triples met when walking some hops from the seeds, in either direction."""
+    triples, here, met = set(triples), set(seeds), set[Named]()
+    for _ in range(hops):
+        met = {triple for triple in triples if {triple[0], triple[2]} & here}
+        here |= entities(met)
+    return met
+
+
+def of_enough_degree(triples: Iterable[Named], degree: int) -> set[Named]:
+    """The triples that are left when entities of less degree are removed one by one."""
+    left = set(triples)
+    while True:
+        ends = Counter(end for head, _, tail in left for end in (head, tail))
+        poor = min((end for end in ends if ends[end] < degree), default=None)
+        if poor is None:
+            return left
+        left = {triple for triple in left if poor not in (triple[0], triple[2])}

@@ -29,7 +29,7 @@ def degree_figures(degrees: NDArray[np.int64]) -> dict[str, float]:
     return {
         "median": float(np.median(degrees)),
         "mean": round(float(degrees.mean()), 2),
-        "95th": float(np.percentile(degrees, 95)),
+        "95th": round(float(np.percentile(degrees, 95)), 2),
         "maximum": int(degrees.max()),
     }
 
