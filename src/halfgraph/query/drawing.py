@@ -21,7 +21,8 @@ REASONS = (
 KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEGATIVE = range(len(REASONS))
 # How the target is drawn.
 BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
-PATIENCE = 2_000_000  # draws in vain before a structure is given up
+PATIENCE = 2_000_000  # draws in vain, one after another, before a structure is given up
+WALKED = 16  # entities walked over in vain that take about as long as a draw
 TRIES = 4  # quick draws of a negative before all answers are found out
 STROLLS = 16  # the same for a hard negative
 
@@ -47,6 +48,8 @@ def draw_edge(edges, by_relation, how, state):
     """A target and the edge that its last step goes back over: by answer, by relation or by triple."""
     starts = edges[0]
     order, relation_starts = by_relation
+    if len(edges[2]) == 0:
+        return np.int64(0), np.int64(-1)
     if how == BY_ANSWER:
         target = below(state, len(starts) - 1)
         if starts[target] == starts[target + 1]:
@@ -112,10 +115,10 @@ def kind_of(edges, entity):
 
 @compiled
 def new_workspace(edges, steps):
-    """Room for walks: a slot for each step's set, the sizes of the sets, marks of entities, and the last mark used."""
+    """Room for walks: a slot for each step's set, their sizes, marks of entities; the last mark, entities walked."""
     step_count, entity_count = len(steps[0]), len(edges[0]) - 1
     slots = np.empty((step_count, entity_count), dtype=np.int32)
-    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(1, np.int64)
+    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(2, np.int64)
 
 
 @compiled
@@ -123,6 +126,7 @@ def mark_answers(edges, steps, anchors, relations, workspace):
     """The mark that every answer of a query, and no other entity, has now."""
     slots, sizes, marks, last = workspace
     last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
+    last[1] += sizes.sum()
     root = len(steps[0]) - 1
     for place in range(sizes[root]):
         marks[slots[root][place]] = last[0]
@@ -139,6 +143,7 @@ def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, s
         if not is_answer(edges, steps, anchors, relations, entity, False, frames):
             return entity
     mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
+    workspace[3][1] += last - first
     free = 0
     for entity in range(first, last):
         free += marks[entity] != mark
@@ -182,6 +187,7 @@ def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames,
             return np.int64(entity)
     slots, sizes, marks, last = workspace
     last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
+    last[1] += sizes.sum()
     on_some_path = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
     mark = mark_answers(edges, steps, anchors, relations, workspace)
     free = 0
@@ -212,11 +218,12 @@ def draw_negatives(edges, steps, anchors, relations, answers, count, hard, seed)
 
 
 @compiled
-def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, seed, count, most_tries):
+def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, seed, count, most_effort):
     """Questions of one structure: anchors, relations, answers, negatives, hard negatives, missing, tallies.
 
     `edges` is the graph drawn from; `known` the training graph and `held_from` the graph that must lack an edge of
     the question, both the same as `edges` for training questions. `wants` is (held out, negative, hard negative).
+    Ends early after so much effort in vain: draws that were not kept, and long walks for a negative count as several.
     """
     anchor_count, relation_count = shape
     held_out, wants_negative, wants_hard = wants
@@ -232,10 +239,9 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
     frames = new_frames(steps)
     workspace = new_workspace(edges, steps)
     state = np.array([seed], dtype=np.uint64)
-    row = 0
-    for tries in range(most_tries):
-        if row == count or (row == 0 and tries > PATIENCE):
-            break
+    row, effort, in_vain = 0, 0, 0
+    while row < count and effort < most_effort and in_vain < PATIENCE:
+        walked = workspace[3][1]
         target, edge = draw_edge(edges, by_relation, how, state)
         reason = NO_EDGE
         if edge >= 0:
@@ -259,7 +265,10 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
         tally[reason] += 1
         if reason == KEPT:
             answers[row] = target
-            row += 1
+            row, in_vain = row + 1, 0
+        else:
+            cost = 1 + (workspace[3][1] - walked) // WALKED
+            effort, in_vain = effort + cost, in_vain + cost
     return (
         anchors[:row],
         relations[:row],

@@ -1,7 +1,7 @@
 """The meaning `Exact`: the set of entities that answer a query on a given graph."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.kernels import answer_sets, are_answers, edges_of, steps_of
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, fold, shared_variables
+from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold, nodes, shared_variables
 
 Entities = NDArray[np.int32]
+AT_ONCE = 512  # values of a shared variable joined in one batch, so that their answers fit in memory
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,8 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, i: int) -> Entities:
-        return self.values[self.offsets[i] : self.offsets[i + 1]]
+        place = range(len(self))[i]
+        return self.values[self.offsets[place] : self.offsets[place + 1]]
 
     def sizes(self) -> NDArray[np.int64]:
         """How many entities each set has."""
@@ -59,23 +62,41 @@ class Exact:
 
     def answers(self, query: Query) -> Entities:
         """The answers of one query, sorted."""
-        shared = shared_variables(query)
-        if not shared:
+        if not shared_variables(query):
             return self.answer_sets(compile_query(query), threads=1)[0]
-        # A variable used twice takes one value at a time on both ways: a join over its possible values.
-        found = [self.answers(pinned(query, shared[0], int(value))) for value in self.answers(shared[0])]
-        return np.unique(np.concatenate([*found, np.empty(0, np.int32)])).astype(np.int32)
+        found = [np.unique(self.answer_sets(batch, threads=1).values) for batch in self._joined(query)]
+        return np.unique(np.concatenate([*found, np.empty(0, np.int32)]))
 
     def has_answer(self, query: Query, entity: int) -> bool:
         """Whether an entity is an answer; leaves as soon as that is known."""
+        return any(
+            self.have_answers(batch, np.full(len(batch), entity, np.int32), threads=1).any()
+            for batch in self._joined(query)
+        )
+
+    def _joined(self, query: Query) -> Iterator[Batch]:
+        """Batches without shared variables that together have the query's answers."""
         shared = shared_variables(query)
-        if shared:
-            values = self.answers(shared[0])
-            return any(self.has_answer(pinned(query, shared[0], int(value)), entity) for value in values)
-        return bool(self.have_answers(compile_query(query), np.array([entity], np.int32), threads=1)[0])
+        if not shared:
+            yield compile_query(query)
+            return
+        # A variable used twice takes one value at a time on both ways: a join over its possible values.
+        values = self.answers(shared[0])
+        if len(shared) == 1:
+            for first in range(0, len(values), AT_ONCE):
+                yield compile_query(pinned(query, shared[0], values[first : first + AT_ONCE]))
+        else:
+            for value in values:
+                yield from self._joined(pinned(query, shared[0], int(value)))
+        if self.relaxed or any(isinstance(node, Union) for node in nodes(query)):
+            # A branch that does not need the variable may do, though the variable have no value.
+            yield from self._joined(_replaced(query, shared[0], Union(())))
 
     def answer_sets(self, batch: Batch, threads: int | None = None) -> Ragged:
-        """The answers of each query of a batch without shared variables."""
+        """The answers of each query of a batch."""
+        self._check(batch)
+        if batch.program.joins:
+            return Ragged.of([self.answers(batch.query(row)) for row in range(len(batch))])
         steps = steps_of(batch.program)
 
         def some(rows: slice) -> tuple[Entities, NDArray[np.int64]]:
@@ -90,6 +111,10 @@ class Exact:
 
     def have_answers(self, batch: Batch, entities: Entities, threads: int | None = None) -> NDArray[np.bool_]:
         """Whether each entity is an answer of its query."""
+        self._check(batch, entities)
+        if batch.program.joins:
+            found = [self.has_answer(batch.query(row), int(entity)) for row, entity in enumerate(entities)]
+            return np.array(found, dtype=bool)
         steps = steps_of(batch.program)
 
         def some(rows: slice) -> NDArray[np.bool_]:
@@ -99,6 +124,18 @@ class Exact:
             return found
 
         return np.concatenate(in_pieces(some, len(batch), threads))
+
+    def _check(self, batch: Batch, entities: Entities | None = None) -> None:
+        """Nothing, or an error for numbers that are none of the graph's: the kernels would read beside its arrays."""
+        assert entities is None or len(entities) == len(batch)
+        bounds = {"entity": self.graph.entity_count, "kind": len(self.graph.kinds)}
+        columns = (("entity", batch.anchors, 0), ("entity", entities, 0), ("kind", batch.program.kinds, -1))
+        for what, numbers, least in columns:
+            if numbers is None or not numbers.size:
+                continue
+            for number in (int(numbers.min()), int(numbers.max())):
+                if not least <= number < bounds[what]:
+                    raise UnknownName(str(number), what=f"{what} number")
 
 
 def in_pieces(work: Callable[[slice], Any], count: int, threads: int | None) -> list[Any]:
@@ -117,26 +154,31 @@ def available_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def pinned(query: Query, variable: Query, entity: int) -> Query:
-    """The query with a variable replaced by an entity."""
-    return fold(query, _Pinned(variable, Anchor(entity)))
+def pinned(query: Query, variable: Query, entity: Column) -> Query:
+    """The query with a variable replaced by an entity, or a batch by a column of them."""
+    return _replaced(query, variable, Anchor(entity))
+
+
+def _replaced(query: Query, variable: Query, by: Query) -> Query:
+    """The query with one node replaced."""
+    return fold(query, _Replaced(variable, by))
 
 
 @dataclass(frozen=True)
-class _Pinned:
+class _Replaced:
     """A meaning: the same query with one node replaced."""
 
     variable: Query
-    anchor_: Anchor
+    by: Query
 
     def anchor(self, node: Anchor) -> Query:
         return node
 
     def project(self, node: Project, source: Query) -> Query:
-        return self.anchor_ if node is self.variable else Project(source, node.relation, node.kind)
+        return self.by if node is self.variable else Project(source, node.relation, node.kind)
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
-        return self.anchor_ if node is self.variable else Intersect(tuple(parts), node.kind)
+        return self.by if node is self.variable else Intersect(tuple(parts), node.kind)
 
     def union(self, node: Union, parts: list[Query]) -> Query:
-        return self.anchor_ if node is self.variable else Union(tuple(parts), node.kind)
+        return self.by if node is self.variable else Union(tuple(parts), node.kind)

@@ -12,7 +12,7 @@ from halfgraph.query.drawing import draw_negatives
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.kernels import edges_of, steps_of
 from halfgraph.query.sampling import Drawn, Questions, Sampler, every_edge
-from halfgraph.query.shapes import Shape
+from halfgraph.query.shapes import Shape, keys_of
 
 Entities = NDArray[np.int32]
 
@@ -85,13 +85,12 @@ def held_out_edges(
     """The held-out triples as one-edge questions, both directions, each once; so many of them in random order."""
     questions = every_edge(held_out, shape)
     questions = questions.take(np.flatnonzero(~Exact(train).have_answers(questions.batch(), questions.answers)))
-    order = np.random.default_rng(seed).permutation(len(questions))[:count]
-    questions = questions.take(order)
+    questions = questions.take(np.random.default_rng(seed).permutation(len(questions)))
     negative = fresh_negatives(whole, questions, 1, seed, hard=False)[:, 0]
     questions = replace(questions, negative=negative, missing=np.ones(len(questions), np.int32))
-    kept = negative >= 0
-    tally = {"kept": int(kept.sum()), "no negative of the answer's kind": int((~kept).sum())}
-    return Drawn(questions.take(np.flatnonzero(kept)), {reason: n for reason, n in tally.items() if n})
+    kept = np.flatnonzero(negative >= 0)[:count]
+    tally = {"kept": len(kept), "no negative of the answer's kind": int((negative < 0).sum())}
+    return Drawn(questions.take(kept), {reason: n for reason, n in tally.items() if n})
 
 
 def draw_distinct(sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
@@ -103,7 +102,9 @@ def draw_distinct(sampler: Sampler, shape: Shape, count: int, seed: int) -> Draw
         wanted = count - len(rows)
         drawn = sampler.draw(shape, min(count, wanted + wanted // 8 + 64), seed, stream=stream)
         new = drawn.questions
-        together = np.concatenate([rows, np.column_stack([new.anchors, new.relations, new.answers])])
+        # The order of parts makes no other question.
+        keys = keys_of(shape, new.anchors, new.relations)
+        together = np.concatenate([rows, np.column_stack([keys, new.answers])])
         _, firsts = np.unique(together, axis=0, return_index=True)
         fresh = np.sort(firsts[firsts >= len(rows)])
         tally.update(drawn.tally)

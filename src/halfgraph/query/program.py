@@ -1,6 +1,8 @@
 """A query as a short program for the compiled kernels: its nodes in the order of the walk, as arrays."""
 
+from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,17 @@ class Program:
     child_starts: NDArray[np.int32]
     children: NDArray[np.int32]
 
+    @cached_property
+    def joins(self) -> bool:
+        """Whether a variable is used twice: then the sets that lead to it do not tell the answers."""
+        used = Counter(child for step in range(len(self.operations)) for child in set(self.children_of(step)))
+        return any(count > 1 and self.children_of(child) for child, count in used.items())
+
+    def children_of(self, step: int) -> list[int]:
+        """The steps that a step uses."""
+        below: list[int] = self.children[self.child_starts[step] : self.child_starts[step + 1]].tolist()
+        return below
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -35,6 +48,22 @@ class Batch:
     def __len__(self) -> int:
         return len(self.anchors)
 
+    def query(self, row: int) -> Query:
+        """One of the queries."""
+        program, built = self.program, list[Query]()
+        for step, (operation, place, kind) in enumerate(
+            zip(program.operations.tolist(), program.places.tolist(), program.kinds.tolist(), strict=True)
+        ):
+            parts = tuple(built[child] for child in program.children_of(step))
+            its_kind = None if kind < 0 else kind
+            if operation == ANCHOR:
+                built.append(Anchor(int(self.anchors[row, place])))
+            elif operation == PROJECT:
+                built.append(Project(parts[0], int(self.relations[row, place]), its_kind))
+            else:
+                built.append((Intersect if operation == INTERSECT else Union)(parts, its_kind))
+        return built[-1]
+
 
 def compile_shape(shape: Shape) -> Program:
     """The program of a structure; its ids are places of columns already."""
@@ -44,9 +73,11 @@ def compile_shape(shape: Shape) -> Program:
 def compile_query(query: Query) -> Batch:
     """The program of one query, or of a batch, with its ids as columns."""
     order = nodes(query)
-    anchors = [_column(node.entity) for node in order if isinstance(node, Anchor)]
-    relations = [_column(node.relation) for node in order if isinstance(node, Project)]
-    return Batch(_program(order, shared=True), _stacked(anchors), _stacked(relations))
+    anchors = [node.entity for node in order if isinstance(node, Anchor)]
+    relations = [node.relation for node in order if isinstance(node, Project)]
+    shape = np.broadcast_shapes(*map(np.shape, [*anchors, *relations]))
+    rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
+    return Batch(_program(order, shared=True), _stacked(anchors, rows), _stacked(relations, rows))
 
 
 def _program(order: list[Query], shared: bool) -> Program:
@@ -67,9 +98,9 @@ def _program(order: list[Query], shared: bool) -> Program:
     return Program(*(np.array(column, dtype=np.int32) for column in (operations, places, kinds, starts, flat)))
 
 
-def _column(ids: Column) -> NDArray[np.int32]:
-    return np.atleast_1d(np.asarray(ids, dtype=np.int32))
-
-
-def _stacked(columns: list[NDArray[np.int32]]) -> NDArray[np.int32]:
-    return np.ascontiguousarray(np.stack(columns, axis=1))
+def _stacked(columns: list[Column], rows: int) -> NDArray[np.int32]:
+    """The columns side by side (rows, columns)."""
+    table = np.empty((rows, len(columns)), dtype=np.int32)
+    for place, column in enumerate(columns):
+        table[:, place] = column
+    return table

@@ -10,13 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.drawing import BY_ANSWER, BY_RELATION, BY_TRIPLE, REASONS, draw_block
+from halfgraph.query.drawing import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
 from halfgraph.query.exact import Ragged, available_cores
 from halfgraph.query.kernels import edges_of, steps_of
 from halfgraph.query.program import Batch, compile_shape
 from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Query
+from halfgraph.query.tree import Anchor, Query, nodes, shared_variables
 
 Ids = NDArray[np.int32]
 Uniform = Literal["answers", "relations", "triples"]
@@ -107,23 +108,31 @@ class Sampler:
         stream: int = 0,
     ) -> Drawn:
         """So many questions of a structure, or as many as the graph gives; the same for any number of threads."""
+        _check(shape)
         seeds = np.random.SeedSequence([seed, zlib.crc32(shape.name.encode()), stream])
-        sizes = [min(BLOCK, count - first) for first in range(0, count, BLOCK)]
-        numbers = seeds.generate_state(max(len(sizes), 1), np.uint64)
+        sizes = [min(BLOCK, count - first) for first in range(0, max(count, 1), BLOCK)]
+        numbers = seeds.generate_state(len(sizes), np.uint64)
         held_out = self.known is not None
         wants = (held_out, negatives, hard_negatives and shape.has_intersection)
         columns = (shape.anchor_count, shape.relation_count)
         steps = steps_of(compile_shape(shape))
 
+        poor: list[int] = []  # blocks that gave few of their questions: those after the first such are left out
+
         def block(place: int) -> tuple[Any, ...]:
-            most = sizes[place] * (20_000 if held_out else 2_000)
+            if any(earlier < place for earlier in poor):
+                return ()
+            most = max(PATIENCE, sizes[place] * (20_000 if held_out else 2_000))
             how = HOW[self.uniform]
             drawn: tuple[Any, ...] = draw_block(
                 *self._arrays, steps, columns, how, wants, numbers[place], sizes[place], most
             )
+            if len(drawn[0]) * 10 < sizes[place]:
+                poor.append(place)
             return drawn
 
-        return _joined(shape, self._blocks(block, len(sizes)))
+        blocks = self._blocks(block, len(sizes))
+        return _joined(shape, blocks[: min(poor, default=len(blocks)) + 1])
 
     def _blocks(self, block: Any, count: int) -> list[tuple[Any, ...]]:
         """What each block gives, in order."""
@@ -132,6 +141,14 @@ class Sampler:
         self._arrays  # noqa: B018  made before the threads start
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(block, range(count)))
+
+
+def _check(shape: Shape) -> None:
+    """Nothing, or an error for a structure that cannot be drawn edge by edge."""
+    if shared_variables(shape.query):
+        raise SettingError("structure", f"{shape.name} uses a variable twice, and only trees are drawn")
+    if any(node.kind is not None for node in nodes(shape.query) if not isinstance(node, Anchor)):
+        raise SettingError("structure", f"{shape.name} restricts a kind, and only free variables are drawn")
 
 
 def _joined(shape: Shape, blocks: list[tuple[Any, ...]]) -> Drawn:

@@ -8,7 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import SettingError
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, edges, fold, nodes, shared_variables
+from halfgraph.query.tree import (
+    Anchor,
+    Column,
+    Intersect,
+    Project,
+    Query,
+    Union,
+    edges,
+    fold,
+    identity,
+    nodes,
+    shared_variables,
+)
 
 
 @dataclass(frozen=True)
@@ -125,13 +137,18 @@ class _Form:
         return self._marked(node, source + "p")
 
     def intersect(self, node: Intersect, parts: list[str]) -> str:
-        return self._marked(node, f"({'&'.join(sorted(parts))})")
+        return self._marked(node, f"({'&'.join(_each_once(node, parts))})")
 
     def union(self, node: Union, parts: list[str]) -> str:
-        return self._marked(node, f"({'|'.join(sorted(parts))})")
+        return self._marked(node, f"({'|'.join(_each_once(node, parts))})")
 
     def _marked(self, node: Query, form: str) -> str:
         return f"#{form}" if id(node) in self.shared else form
+
+
+def _each_once(node: Intersect | Union, forms: list[str]) -> list[str]:
+    """The forms of the parts in order; the same part twice counts once."""
+    return sorted({identity(part): form for part, form in zip(node.parts, forms, strict=True)}.values())
 
 
 def form_of(query: Query) -> str:
@@ -164,21 +181,63 @@ def named_shape(query: Query) -> tuple[Shape, Sequence[int], Sequence[int]] | No
 
 
 def _arranged(query: Query) -> Query:
-    """The query with the parts of each intersection in the order of the structures: by form."""
+    """The query with the parts of each intersection in the order of the structures, by form; an anchor for each use."""
     return fold(query, _Arranged())
 
 
 class _Arranged:
-    """A meaning: the same query, its parts sorted by form."""
+    """A meaning: the same query, its parts sorted by form and its anchors not shared."""
 
     def anchor(self, node: Anchor) -> Query:
-        return Anchor(node.entity)
+        return node
 
     def project(self, node: Project, source: Query) -> Query:
-        return Project(source, node.relation, node.kind)
+        start = Anchor(source.entity) if isinstance(source, Anchor) else source
+        return Project(start, node.relation, node.kind)
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
         return Intersect(tuple(sorted(parts, key=form_of)), node.kind)
 
     def union(self, node: Union, parts: list[Query]) -> Query:
         return Union(tuple(sorted(parts, key=form_of)), node.kind)
+
+
+def keys_of(shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.int32]:
+    """A row of numbers for each query (n, anchors), (n, relations): equal just if the queries are."""
+    return fold(shape.query, _Keys(anchors, relations))
+
+
+@dataclass(frozen=True)
+class _Keys:
+    """A meaning: the ids of a batch in the order of the walk, parts of one form put in the order of their ids."""
+
+    anchors: NDArray[np.int32]
+    relations: NDArray[np.int32]
+
+    def anchor(self, node: Anchor) -> NDArray[np.int32]:
+        return self.anchors[:, int(node.entity), None]
+
+    def project(self, node: Project, source: NDArray[np.int32]) -> NDArray[np.int32]:
+        return np.hstack([source, self.relations[:, int(node.relation), None]])
+
+    def intersect(self, node: Intersect, parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+        return _in_order(node, parts)
+
+    def union(self, node: Union, parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+        return _in_order(node, parts)
+
+
+def _in_order(node: Intersect | Union, parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
+    """The columns of the parts side by side, those of one form in each row by their ids."""
+    forms = [form_of(part) for part in node.parts]
+    groups = [[keys for keys, its in zip(parts, forms, strict=True) if its == form] for form in sorted(set(forms))]
+    return np.hstack([_sorted_rows(np.stack(group, axis=1)) for group in groups])
+
+
+def _sorted_rows(keys: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The keys (n, parts, width) with the parts of each row in order, side by side (n, parts * width)."""
+    count, parts, width = keys.shape
+    ranks = np.empty(count * parts, dtype=np.int64)
+    ranks[np.lexsort(keys.reshape(-1, width).T[::-1])] = np.arange(count * parts)
+    order = np.argsort(ranks.reshape(count, parts), axis=1)
+    return np.take_along_axis(keys, order[:, :, None], axis=1).reshape(count, parts * width)

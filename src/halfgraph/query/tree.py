@@ -3,14 +3,16 @@
 A variable used twice is the same node twice. A batch is the same tree with columns of ids in place of ids.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from itertools import product
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from halfgraph.query.colouring import Colouring, digest
 
 Column = int | NDArray[np.int32]
 T = TypeVar("T")
@@ -120,11 +122,83 @@ def fold(query: Query, meaning: Meaning[T]) -> T:
     return yields[id(query)]
 
 
+class MeaningTogether(Protocol[T]):
+    """A meaning that takes many nodes of a kind at once, of one query or of several."""
+
+    def anchors(self, nodes: list[Anchor]) -> list[T]:
+        """What known entities yield."""
+
+    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]:
+        """What following relations yields."""
+
+    def intersects(self, nodes: list[Intersect], parts: list[list[T]]) -> list[T]:
+        """What joining paths yields."""
+
+
+def fold_together(queries: Sequence[Query], meaning: MeaningTogether[T]) -> list[T]:
+    """What each query means; the same walk as `fold`, with all nodes that are ready taken at once.
+
+    Queries with a union are refused: a union of paths has no one vector (see `disjuncts`).
+    """
+    yields: dict[int, T] = {}
+    waiting = {id(node): node for query in queries for node in nodes(query)}
+
+    def settle(some: list[Any], found: list[T]) -> None:
+        for node, value in zip(some, found, strict=True):
+            yields[id(node)] = value
+            del waiting[id(node)]
+
+    anchors = [node for node in waiting.values() if isinstance(node, Anchor)]
+    settle(anchors, meaning.anchors(anchors))
+    while waiting:
+        ready = [node for node in waiting.values() if all(id(child) in yields for child in children(node))]
+        paths = [node for node in ready if isinstance(node, Project)]
+        joints = [node for node in ready if isinstance(node, Intersect)]
+        if not paths and not joints:
+            raise TypeError("a query with a union has no one vector: take its disjuncts")
+        if paths:
+            settle(paths, meaning.projects(paths, [yields[id(node.source)] for node in paths]))
+        if joints:
+            parts = [[yields[id(part)] for part in node.parts] for node in joints]
+            settle(joints, meaning.intersects(joints, parts))
+    return [yields[id(query)] for query in queries]
+
+
+def disjuncts(query: Query) -> list[Query]:
+    """Queries without a union that together have the query's answers; a tree's unions are multiplied out."""
+    return fold(query, _Disjuncts())
+
+
+class _Disjuncts:
+    """A meaning: the alternatives without unions."""
+
+    def anchor(self, node: Anchor) -> list[Query]:
+        return [node]
+
+    def project(self, node: Project, source: list[Query]) -> list[Query]:
+        if len(source) == 1 and source[0] is node.source:
+            return [node]
+        return [Project(way, node.relation, node.kind) for way in source]
+
+    def intersect(self, node: Intersect, parts: list[list[Query]]) -> list[Query]:
+        if all(len(ways) == 1 and ways[0] is part for ways, part in zip(parts, node.parts, strict=True)):
+            return [node]
+        return [Intersect(ways, node.kind) for ways in product(*parts)]
+
+    def union(self, node: Union, parts: list[list[Query]]) -> list[Query]:
+        ways = [way for some in parts for way in some]
+        return ways if node.kind is None else [Intersect((way,), node.kind) for way in ways]
+
+
 def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
     """The intersection of the parts; one part alone is itself, and the same part twice counts once."""
+    once = list({id(part): part for part in parts}.values())
+    # A part that other parts start from is a variable of theirs too: it stays, and an equal copy of it goes.
+    inner = {id(node) for part in once for node in nodes(part)[:-1]}
     kept: list[Query] = []
-    for part in parts:
-        if not any(part is other or (_is_edge(part) and part == other) for other in kept):
+    for part in once:
+        others = [other for other in once if id(other) in inner] + kept
+        if id(part) in inner or not (_is_edge(part) and part in others):
             kept.append(part)
     if len(kept) == 1 and kind is None:
         return kept[0]
@@ -138,8 +212,8 @@ def _is_edge(node: Query) -> bool:
 
 def shared_variables(query: Query) -> list[Query]:
     """The variables that lead to more than one node, in the order of the walk; none in a tree."""
-    uses = Counter(id(child) for node in nodes(query) for child in children(node))
-    return [node for node in nodes(query) if uses[id(node)] > 1 and not isinstance(node, Anchor)]
+    uses = Counter(child for node in nodes(query) for child in set(map(id, children(node))))
+    return [node for node in nodes(query) if uses[id(node)] > 1 and children(node)]
 
 
 def edges(query: Query) -> Iterator[Project]:
@@ -148,46 +222,35 @@ def edges(query: Query) -> Iterator[Project]:
 
 
 def signature(query: Query) -> str:
-    """A text that two queries share just if they ask the same: colours of the nodes, refined by their neighbours."""
-    order = nodes(query)
-    number = {id(node): place for place, node in enumerate(order)}
-    # An anchor is a constant: two nodes of the same entity are one, so it is told by its name and not by its users.
-    below = [sorted({number[id(child)] for child in children(node)}) for node in order]
+    """A text that two queries share just if they are the same but for the order of parts and copies of anchors."""
+    # An anchor is a constant: all nodes of an entity are one, told by its name and not by its users.
+    order = {identity(node): node for node in nodes(query)}
+    place = {name: number for number, name in enumerate(order)}
+    below = [sorted({place[identity(child)] for child in children(node)}) for node in order.values()]
     above: list[list[int]] = [[] for _ in order]
     for upper, lowers in enumerate(below):
         for lower in lowers:
             above[lower].append(upper)
-    colours = [_told(node) for node in order]
-    for _ in order:
-        colours = [
-            colour
-            if isinstance(order[place], Anchor)
-            else _digest(
-                colour,
-                *sorted(colours[lower] for lower in below[place]),
-                "|",
-                *sorted(colours[upper] for upper in above[place]),
-            )
-            for place, colour in enumerate(colours)
-        ]
-    variables = sorted(colour for place, colour in enumerate(colours) if not isinstance(order[place], Anchor))
-    return _digest(colours[-1], *variables)
+    variables = [number for number, node in enumerate(order.values()) if not isinstance(node, Anchor)]
+    return Colouring(below, above, variables).text([_told(node) for node in order.values()])
+
+
+def identity(node: Query) -> str | int:
+    """What tells a node from the others of its query."""
+    return _column(node.entity) if isinstance(node, Anchor) else id(node)
 
 
 def _told(node: Query) -> str:
     """What a node says by itself."""
     match node:
         case Anchor():
-            return _digest("anchor", _column(node.entity))
+            return digest("anchor", _column(node.entity))
         case Project():
-            return _digest("project", _column(node.relation), str(node.kind))
+            return digest("project", _column(node.relation), str(node.kind))
         case Intersect() | Union():
-            return _digest(type(node).__name__, str(len(set(map(id, node.parts)))), str(node.kind))
+            return digest(type(node).__name__, str(node.kind))
 
 
 def _column(ids: Column) -> str:
-    return ids.tobytes().hex() if isinstance(ids, np.ndarray) else str(int(ids))
-
-
-def _digest(*texts: str) -> str:
-    return hashlib.blake2b("\x00".join(texts).encode(), digest_size=12).hexdigest()
+    """The ids as a text; a column is told from a number."""
+    return f"column {np.asarray(ids, np.int64).tobytes().hex()}" if isinstance(ids, np.ndarray) else str(int(ids))

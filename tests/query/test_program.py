@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from hypothesis import given
+
+from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_shape
+from halfgraph.query.shapes import NAMED, shape_named
+from halfgraph.query.tree import Anchor, Intersect, Project, Union, nodes, shared_variables
+from query_strategies import graphs_and_queries, unshared
+
+
+@given(graphs_and_queries(most_nodes=8))
+def test_every_step_stands_after_those_that_it_uses_and_the_target_is_last(given_):
+    _, query = given_
+    program = compile_query(query).program
+    assert len(program.operations) == len(nodes(query))
+    for step in range(len(program.operations)):
+        assert all(child < step for child in program.children_of(step))
+
+
+@given(graphs_and_queries(most_nodes=8))
+def test_a_compiled_query_reads_back_as_it_was(given_):
+    _, query = given_
+    batch = compile_query(query)
+    assert len(batch) == 1
+    assert batch.query(0) == query
+
+
+@given(graphs_and_queries(most_nodes=8))
+def test_a_program_joins_just_if_a_variable_is_shared(given_):
+    _, query = given_
+    assert compile_query(query).program.joins == bool(shared_variables(query))
+    assert not compile_query(unshared(query)).program.joins
+
+
+@pytest.mark.parametrize("shape", NAMED, ids=lambda shape: shape.name)
+def test_a_structure_and_its_filled_queries_have_one_program(shape):
+    anchors = np.arange(3 * shape.anchor_count, dtype=np.int32).reshape(3, -1)
+    relations = np.arange(3 * shape.relation_count, dtype=np.int32).reshape(3, -1)
+    batch = compile_query(shape.fill(anchors, relations))
+    program = compile_shape(shape)
+    for name in ("operations", "places", "kinds", "child_starts", "children"):
+        np.testing.assert_array_equal(getattr(batch.program, name), getattr(program, name))
+    np.testing.assert_array_equal(batch.anchors, anchors)
+    np.testing.assert_array_equal(batch.relations, relations)
+
+
+def test_the_steps_of_a_query_are_its_nodes():
+    program = compile_query(Union((Intersect((Project(Anchor(5), 2, kind=1), Anchor(6))), Anchor(7)), kind=0)).program
+    assert program.operations.tolist() == [ANCHOR, PROJECT, ANCHOR, INTERSECT, ANCHOR, UNION]
+    assert program.kinds.tolist() == [-1, 1, -1, -1, -1, 0]
+    assert [program.children_of(step) for step in range(6)] == [[], [0], [], [1, 2], [], [3, 4]]
+
+
+def test_one_id_among_columns_stands_for_a_column_of_it():
+    column = np.array([3, 4, 5], np.int32)
+    batch = compile_query(Project(Intersect((Project(Anchor(column), 0), Project(Anchor(9), column))), 2))
+    assert batch.anchors.tolist() == [[3, 9], [4, 9], [5, 9]]
+    assert batch.relations.tolist() == [[0, 3, 2], [0, 4, 2], [0, 5, 2]]
+    assert len(compile_query(Project(Anchor(column[:0]), 0))) == 0
+
+
+def test_columns_of_different_lengths_are_no_batch():
+    with pytest.raises(ValueError, match="shape mismatch"):
+        compile_query(Project(Anchor(np.arange(3, dtype=np.int32)), np.arange(2, dtype=np.int32)))
+
+
+def test_queries_without_relations_compile():
+    batch = compile_query(Anchor(3))
+    assert batch.anchors.shape == (1, 1)
+    assert batch.relations.shape == (1, 0)
+
+
+def test_the_columns_of_a_batch_are_plain_arrays_side_by_side():
+    shape = shape_named("2i")
+    table = np.asfortranarray(np.arange(8, dtype=np.int32).reshape(4, 2))
+    batch = compile_query(shape.fill(table, table))
+    assert batch.anchors.flags.c_contiguous
+    assert batch.anchors.dtype == batch.relations.dtype == np.int32
