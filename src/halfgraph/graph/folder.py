@@ -149,8 +149,11 @@ def load_array(path: Path) -> NDArray[Any]:
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Nothing; the array is written as .npy."""
-    np.save(path, array, allow_pickle=False)
+    """Nothing; the array is written as .npy, but not by np.save: of a full disk that tells only the bytes left over."""
+    array = np.ascontiguousarray(array)
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
+        file.write(array.data)
 
 
 def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
@@ -203,7 +206,7 @@ def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
         yield part
         part.rename(path)
     except OSError as error:
-        problem = "no space left on the disk" if is_full(error) else (error.strerror or str(error))
+        problem = error.strerror or ("No space left on device" if is_full(error) else str(error))
         advice = "Nothing was kept. Make room, or choose another place." if is_full(error) else "Choose another place."
         raise FolderError(path, f"cannot be written: {problem}", advice=advice) from error
     finally:
