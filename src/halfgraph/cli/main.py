@@ -11,6 +11,7 @@ import typer
 from halfgraph import __version__
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.stats import stats
+from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
@@ -41,6 +42,8 @@ def _options(
 app.command("import")(import_)
 app.command()(build)
 app.command()(stats)
+app.command()(sample)
+app.add_typer(workload, name="workload")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Annotated, Any
 
@@ -60,3 +61,25 @@ def counting(what: str, quiet: bool) -> Iterator[Callable[[int], None]]:
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task(what, total=None)
         yield lambda count: progress.update(task, completed=count)
+
+
+@contextlib.contextmanager
+def pacing(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]]:
+    """A function to tell how many more there are; a bar with the pace on stderr where that is a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    shown = TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.description}, {task.fields[pace]:,.0f}/s")
+    columns = (BarColumn(), shown, TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task(what, total=total, pace=0)
+        begun = time.perf_counter()
+
+        def more(count: int) -> None:
+            pace = (progress.tasks[task].completed + count) / (time.perf_counter() - begun)
+            progress.update(task, advance=count, pace=pace)
+
+        yield more
