@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import parse_qs
 
 import pytest
+from pyoxigraph import QueryResultsFormat, QueryTriples, RdfFormat, Store, serialize
 
 from halfgraph.cli import main
 from halfgraph.graph.folder import Graph
@@ -316,26 +318,67 @@ def test_usage_errors_have_their_own_exit_code(run: Run) -> None:
         assert run(*arguments).code == 2
 
 
-class _Page(BaseHTTPRequestHandler):
-    """Answers everything with a web page."""
+def served(answer: Callable[[str], tuple[str, bytes]]) -> Iterator[str]:
+    """The address of a local endpoint that answers a query with a media type and a body."""
 
-    def do_POST(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self.send_response(200)
-        self.send_header("Content-Type", "text/html")
-        self.end_headers()
-        self.wfile.write(b"<!doctype html><title>Welcome</title>")
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            form = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
+            media_type, body = answer(form["query"][0])
+            self.send_response(200)
+            self.send_header("Content-Type", media_type)
+            self.end_headers()
+            self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        pass
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/sparql"
+        server.shutdown()
 
 
 @pytest.fixture
 def web_page() -> Iterator[str]:
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Page) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/sparql"
-        server.shutdown()
+    yield from served(lambda _: ("text/html", b"<!doctype html><title>Welcome</title>"))
+
+
+@pytest.fixture
+def endpoint() -> Iterator[str]:
+    store = Store()
+    store.load(TURTLE.encode(), RdfFormat.TURTLE)
+
+    def answer(query: str) -> tuple[str, bytes]:
+        found = store.query(query)
+        if isinstance(found, QueryTriples):
+            return "application/n-triples", serialize(found, format=RdfFormat.N_TRIPLES) or b""
+        return "application/sparql-results+json", found.serialize(format=QueryResultsFormat.JSON) or b""
+
+    yield from served(answer)
+
+
+def test_an_endpoint_is_imported_as_its_file_is(run: Run, endpoint: str) -> None:
+    write(a__ttl=TURTLE)
+    told = json.loads(run("import", "a.ttl", "--out", "file", "--json").out)
+    outcome = run("import", endpoint, "--out", "out", "--pause", "0", "--page-size", "2", "--json")
+    assert json.loads(outcome.out) == told
+    assert Graph.open("out").description["provenance"]["sources"] == [endpoint]
+    assert sorted(path.name for path in Path().iterdir()) == ["a.ttl", "file", "out"]
+
+
+def test_a_data_set_is_built_from_an_endpoint(run: Run, endpoint: str) -> None:
+    write(seeds__txt="http://example.org/a\nhttp://example.org/alone\n")
+    outcome = run("build", endpoint, "--seeds", "seeds.txt", "--hops", "1", "--pause", "0", "--out", "out", "--json")
+    assert json.loads(outcome.out)["entities"] == 2
+    assert "1 of 2 seeds take part in no triple" in outcome.err
+    graph = Graph.open("out")
+    assert graph.kinds.names == ("http://example.org/City",)
+    assert graph.entities.label(0) == "The A"
+    assert graph.description["provenance"]["sources"] == [endpoint]
+    query = "SELECT ?x { ?x a <http://example.org/City> }"
+    assert run("build", endpoint, "--seeds-query", query, "--pause", "0", "--out", "queried", "-q").code == 0
+    assert not list(Path().glob(".*"))
 
 
 def test_an_endpoint_that_answers_html_gets_one_line(run: Run, web_page: str) -> None:

@@ -46,7 +46,8 @@ def _show_stats(graph: "Graph", figures: dict[str, Any]) -> None:
     sizes = sorted(figures["kind_sizes"].items(), key=lambda item: -item[1])
     title = "\nKinds (the 15 largest)" if len(sizes) > 15 else "\nKinds"
     print_table(title, ["entities", ""], [(count, local_name(kind)) for kind, count in sizes[:15]])
-    frequent = [(count, local_name(name)) for name, count in figures["frequent_relations"].items()]
+    shown = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
+    frequent = [(count, shown[name]) for name, count in figures["frequent_relations"].items()]
     print_table("\nThe commonest relations", ["triples", ""], frequent)
     leaks = [(split, *found.values()) for split, found in figures["leakage"].items() if found]
     if leaks:
