@@ -2,8 +2,9 @@
 
 HalfgraphError
 ├── InputError          a file or text that cannot be read: path, line, column, problem, advice
-│   └── EmptyGraph      nothing in it to learn from
-├── UnknownName         a name that the graph does not know: name, what, nearest
+│   ├── EmptyGraph      nothing in it to learn from
+│   └── SparqlError     a query that is not SPARQL, or asks what cannot be answered: feature, line, column, advice
+├── UnknownName         a name that the graph does not know: name, what, nearest, line, column
 ├── MissingPackage      an optional package is needed: package, needed_for, command
 ├── EndpointError       a SPARQL endpoint that does not answer as it should: address, problem, advice
 ├── FolderError         a folder that cannot be written or opened: path, problem, advice
@@ -27,6 +28,12 @@ def _sentence(where: str, problem: str, advice: str) -> str:
     return f"{said.rstrip('.')}. {advice}"
 
 
+def _place(path: str, line: int | None, column: int | None) -> str:
+    """The place, as far as it is known: "train.tsv, line 4812, column 3"."""
+    numbers = (f"{what} {number}" for what, number in (("line", line), ("column", column)) if number is not None)
+    return ", ".join(part for part in (path, *numbers) if part)
+
+
 class InputError(HalfgraphError):
     """A file or text that cannot be read."""
 
@@ -44,25 +51,42 @@ class InputError(HalfgraphError):
 
     def where(self) -> str:
         """The place, as far as it is known: "train.tsv, line 4812, column 3"."""
-        places = [] if self.path is None else ["standard input" if str(self.path) == "-" else str(self.path)]
-        if self.line is not None:
-            places.append(f"line {self.line}")
-        if self.column is not None:
-            places.append(f"column {self.column}")
-        return ", ".join(places)
+        path = "" if self.path is None else "standard input" if str(self.path) == "-" else str(self.path)
+        return _place(path, self.line, self.column)
 
 
 class EmptyGraph(InputError):
     """There is nothing in the input to learn from."""
 
 
+class SparqlError(InputError):
+    """A query text that is not SPARQL, or asks what cannot be answered; the feature is a name for what it says."""
+
+    def __init__(
+        self, problem: str, *, feature: str, line: int | None = None, column: int | None = None, advice: str = ""
+    ) -> None:
+        self.feature = feature
+        super().__init__(problem, line=line, column=column, advice=advice)
+
+
 class UnknownName(HalfgraphError):
     """A name that the graph does not know, with the nearest ones that it does."""
 
-    def __init__(self, name: str, *, what: str, nearest: Sequence[str] = (), where: str = "") -> None:
-        self.name, self.what, self.nearest, self.where = name, what, tuple(nearest), where
-        advice = f"Did you mean {' or '.join(self.nearest)}?" if self.nearest else ""
-        super().__init__(_sentence(where, f"no {what} {name} in this graph", advice))
+    def __init__(
+        self,
+        name: str,
+        *,
+        what: str,
+        nearest: Sequence[str] = (),
+        where: str = "",
+        line: int | None = None,
+        column: int | None = None,
+        advice: str = "",
+    ) -> None:
+        self.name, self.what, self.nearest, self.line, self.column = name, what, tuple(nearest), line, column
+        self.where = _place(where, line, column)
+        self.advice = f"Did you mean {' or '.join(self.nearest)}?" if self.nearest else advice
+        super().__init__(_sentence(self.where, f"no {what} {name} in this graph", self.advice))
 
 
 class MissingPackage(HalfgraphError):

@@ -1,0 +1,192 @@
+"""A query as the patterns of the paper's Definition 1, and back: edges between named variables and known entities."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from halfgraph.query.tree import (
+    Anchor,
+    Intersect,
+    Project,
+    Query,
+    Union,
+    children,
+    fold,
+    intersect,
+    nodes,
+    shared_variables,
+)
+
+Term = Anchor | str  # a known entity, or the name of a variable
+
+
+@dataclass(frozen=True)
+class Edge:
+    """That a relation leads from a term to a variable."""
+
+    source: Term
+    relation: int
+    target: str
+
+
+@dataclass(frozen=True)
+class OfKind:
+    """That a variable is of a kind."""
+
+    variable: str
+    kind: int
+
+
+@dataclass(frozen=True)
+class Equals:
+    """That a variable is a known entity."""
+
+    variable: str
+    anchor: Anchor
+
+
+@dataclass(frozen=True)
+class Either:
+    """That one of several groups of patterns holds."""
+
+    variable: str
+    groups: tuple["Group", ...]
+
+
+Pattern = Edge | OfKind | Equals | Either
+Group = tuple[Pattern, ...]
+
+
+def flatten(query: Query, target: str = "answer") -> Group:
+    """The patterns of a query; its variables are v1, v2, ... in an order in which each comes after its sources.
+
+    An intersection is the same variable as its parts. Where a variable is used twice in a query with unions, the
+    unions are drawn to the front: only so is it plain which uses go together.
+    """
+    if shared_variables(query) and any(isinstance(node, Union) for node in nodes(query)):
+        return (Either(target, tuple(flatten(one, target) for one in alternatives(query))),)
+    return _group(query, _names(query, target))
+
+
+def alternatives(query: Query) -> list[Query]:
+    """The queries without unions that have the answers of a query between them: one part of each union chosen."""
+    union = next((node for node in nodes(query) if isinstance(node, Union)), None)
+    if union is None:
+        return [query]
+    chosen = (fold(query, _Chosen(union, place)) for place in range(len(union.parts)))
+    return [one for query in chosen for one in alternatives(query)]
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """A meaning: the same query with one part of a union in its place."""
+
+    chosen: Union
+    place: int
+
+    def anchor(self, node: Anchor) -> Query:
+        return node
+
+    def project(self, node: Project, source: Query) -> Query:
+        return Project(source, node.relation, node.kind)
+
+    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
+        return Intersect(tuple(parts), node.kind)
+
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        if node is self.chosen:
+            return intersect([parts[self.place]], node.kind)
+        return Union(tuple(parts), node.kind)
+
+
+def _names(query: Query, target: str) -> dict[int, str]:
+    """The variable of each node (by its id): nodes that meet in an intersection or a union are one variable."""
+    order = nodes(query)
+    meeting = {id(node): id(node) for node in order}  # one node for all that meet
+    for node in order:
+        for part in children(node) if isinstance(node, Intersect | Union) else ():
+            if not isinstance(part, Anchor):
+                old, new = meeting[id(part)], meeting[id(node)]
+                meeting |= {one: new for one, met in meeting.items() if met == old}
+    numbered = (f"v{number}" for number in range(1, len(order) + 2) if f"v{number}" != target)
+    names = dict(zip(_sources_first(order, meeting), numbered, strict=False)) | {meeting[id(query)]: target}
+    return {one: names[met] for one, met in meeting.items() if met in names}
+
+
+def _sources_first(order: list[Query], meeting: Mapping[int, int]) -> list[int]:
+    """The variables, each after those that lead to it where that can be; the target is left out."""
+    waiting: dict[int, set[int]] = {meeting[id(node)]: set() for node in order if not isinstance(node, Anchor)}
+    for node in order:
+        if isinstance(node, Project) and not isinstance(node.source, Anchor):
+            waiting[meeting[id(node)]].add(meeting[id(node.source)])
+    waiting.pop(meeting[id(order[-1])], None)
+    found: list[int] = []
+    while waiting:
+        ready = [one for one, sources in waiting.items() if not sources & set(waiting)]
+        found.append((ready or list(waiting))[0])
+        del waiting[found[-1]]
+    return found
+
+
+def _group(query: Query, names: Mapping[int, str]) -> Group:
+    """The patterns of a query, each once; those inside a union stay inside."""
+    if isinstance(query, Anchor):
+        return (Equals(names[id(query)], query),)
+    order = nodes(query)
+    unions = [node for node in order if isinstance(node, Union)]
+    inside = {id(node) for union in unions for part in union.parts for node in nodes(part)}
+    own = [node for node in order if id(node) not in inside]
+    return tuple(dict.fromkeys(pattern for node in own for pattern in _patterns(node, names)))
+
+
+def _patterns(node: Query, names: Mapping[int, str]) -> Iterable[Pattern]:
+    """What a node says by itself."""
+    if isinstance(node, Anchor):
+        return
+    name = names[id(node)]
+    match node:
+        case Project():
+            source = node.source if isinstance(node.source, Anchor) else names[id(node.source)]
+            yield Edge(source, int(node.relation), name)
+        case Intersect():
+            yield from (Equals(name, part) for part in node.parts if isinstance(part, Anchor))
+        case Union():
+            yield Either(name, tuple(_group(part, {**names, id(part): name}) for part in node.parts))
+    if node.kind is not None:
+        yield OfKind(name, node.kind)
+
+
+def variables(group: Group) -> list[str]:
+    """The variables of some patterns, v2 before v10."""
+    found: set[str] = set()
+    for pattern in group:
+        match pattern:
+            case Edge():
+                found |= {term for term in (pattern.source, pattern.target) if isinstance(term, str)}
+            case OfKind() | Equals():
+                found.add(pattern.variable)
+            case Either():
+                found |= {pattern.variable, *(name for some in pattern.groups for name in variables(some))}
+    return sorted(found, key=by_name)
+
+
+def by_name(name: str) -> list[tuple[int, str]]:
+    """What to sort names by: numbers in them count as numbers."""
+    return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]
+
+
+def build(edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str]) -> dict[str, Query]:
+    """The node of each variable, in an order in which each comes after its sources; the last is the query."""
+    found: dict[str, Query] = {}
+    for variable in order:
+        parts = [(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
+        kind = kinds.get(variable)
+        if len(parts) == 1:
+            found[variable] = Project(*parts[0], kind)
+        else:
+            found[variable] = intersect([Project(source, relation) for source, relation in parts], kind)
+    return found
+
+
+def _node(term: Term, found: Mapping[str, Query]) -> Query:
+    return Anchor(term.entity) if isinstance(term, Anchor) else found[term]

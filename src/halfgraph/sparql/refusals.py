@@ -1,0 +1,220 @@
+"""What a query may say that cannot be answered yet: one table of reasons and of what to try."""
+
+from dataclasses import dataclass
+
+from halfgraph.errors import SparqlError
+from halfgraph.sparql.tokens import Place, Source, Token
+
+LONGEST = 100_000  # characters
+MOST_TOKENS = 5_000
+DEEPEST = 50  # brackets in brackets
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """Why something is refused and what to try; the words that give it away, which fill {word}."""
+
+    reason: str
+    advice: str
+    words: tuple[str, ...] = ()
+    inside: bool = False  # whether only between the braces
+
+
+# docs/sparql.md shows this table, and a test holds the two together.
+REFUSALS = {
+    "OPTIONAL": Refusal(
+        "OPTIONAL asks for what may be missing, and here every pattern must hold",
+        "Leave the optional part out, or ask for it in a query of its own.",
+        ("OPTIONAL",),
+    ),
+    "UNION": Refusal(
+        "UNION asks for alternatives, and here every pattern must hold",
+        "Ask each alternative in a query of its own.",
+        ("UNION",),
+    ),
+    "FILTER": Refusal(
+        "FILTER tests values, and a query here is made of triple patterns alone",
+        "Leave it out and sort the answers afterwards; to ask for a class of things, write ?x a Class.",
+        ("FILTER",),
+    ),
+    "MINUS": Refusal(
+        "MINUS takes answers away, and here every pattern must hold",
+        "Ask for what is to be taken away in a query of its own.",
+        ("MINUS",),
+    ),
+    "BIND": Refusal(
+        "BIND computes a value, and a query here is made of triple patterns alone",
+        "Write the entity itself into the patterns.",
+        ("BIND", "LET"),
+    ),
+    "VALUES": Refusal(
+        "VALUES lists alternatives, and here every pattern must hold",
+        "Write one entity into the patterns, and ask a query for each.",
+        ("VALUES",),
+    ),
+    "aggregate": Refusal(
+        "{word} computes over all answers, and a query here gives the answers themselves",
+        "Select the variable, and compute from its answers.",
+        ("COUNT", "SUM", "MIN", "MAX", "AVG", "SAMPLE", "GROUP_CONCAT"),
+    ),
+    "GROUP BY": Refusal(
+        "GROUP BY gathers answers, and a query here gives them one by one",
+        "Leave it out, and gather the answers afterwards.",
+        ("GROUP",),
+    ),
+    "HAVING": Refusal(
+        "HAVING tests groups of answers, and a query here gives them one by one",
+        "Leave it out, and sort the answers afterwards.",
+        ("HAVING",),
+    ),
+    "ORDER BY": Refusal(
+        "ORDER BY sets an order, and answers come in the order of how sure they are",
+        "Leave it out, and sort the answers afterwards.",
+        ("ORDER",),
+    ),
+    "expression": Refusal(
+        "AS names a computed value, and only a variable of the patterns can be selected",
+        "Select that variable by itself.",
+        ("AS",),
+    ),
+    "subquery": Refusal(
+        "a SELECT inside another cannot be read",
+        "Write its patterns among the others: they are joined all the same.",
+        ("SELECT",),
+        inside=True,
+    ),
+    "GRAPH": Refusal(
+        "GRAPH asks in a named graph, and there is only one graph to predict from",
+        "Write the patterns without GRAPH.",
+        ("GRAPH",),
+    ),
+    "SERVICE": Refusal(
+        "SERVICE asks another server, and answers come from this graph alone",
+        "Write the patterns without SERVICE, or import the other server's triples.",
+        ("SERVICE",),
+    ),
+    "FROM": Refusal(
+        "FROM chooses graphs, and there is only one graph to predict from",
+        "Leave it out.",
+        ("FROM",),
+    ),
+    "form": Refusal(
+        "{word} gives no answers to rank, and only SELECT can be read",
+        "Write SELECT ?x WHERE {{ ... }} with the variable whose answers you want.",
+        ("ASK", "CONSTRUCT", "DESCRIBE"),
+    ),
+    "update": Refusal(
+        "{word} changes the graph, and a query can only ask",
+        "To change the graph, import it again from its changed source.",
+        ("INSERT", "DELETE", "LOAD", "CLEAR", "DROP", "ADD", "MOVE", "COPY", "CREATE", "WITH"),
+    ),
+    "path operator": Refusal(
+        "the path operator {word} leaves open which relations to follow",
+        "Write out the path that you mean; / (one relation after another) and ^ (inverse) can be read.",
+        ("*", "+", "?", "|", "!"),
+        inside=True,
+    ),
+    "other words": Refusal("{word} is not among the words that can be read", "Leave it out."),
+    "extension": Refusal(
+        "this goes beyond SPARQL 1.1, which is what can be read",
+        "Use plain triple patterns.",
+        ("<<", ">>", "{|", "|}", "~"),
+    ),
+    "several variables": Refusal(
+        "the query selects {count} variables ({names}), and only one can be predicted",
+        "Select the one whose answers you want.",
+    ),
+    "no variable": Refusal("the query selects no variable", "Put a variable in place of what you want to know."),
+    "missing variable": Refusal(
+        "?{name} is selected and stands in no pattern", "Select a variable of the patterns, or write a pattern with it."
+    ),
+    "variable relation": Refusal(
+        "{name} stands for a relation, and relations must be known", "Write the relation itself."
+    ),
+    "variable class": Refusal(
+        "{name} stands for a class, and classes must be known", "Write the class itself, or leave this pattern out."
+    ),
+    "literal": Refusal(
+        "{text} is a literal, and patterns here tie entities to entities",
+        "Write the entity itself{such}, or leave this pattern out.",
+    ),
+    "list": Refusal("( ... ) is a list, and lists cannot be read", "Write a pattern for each member."),
+    "no variable in a pattern": Refusal(
+        "the pattern {pattern} has no variable, so it asks nothing",
+        "Leave it out, or put a variable in place of one of its entities.",
+    ),
+    "loop": Refusal(
+        "{name} stands on both sides of one pattern, and a pattern must tie two different things",
+        "Use two variables, or leave this pattern out.",
+    ),
+    "two classes": Refusal(
+        "{name} is asked to be of two classes, {first} and {second}, and an entity of this graph has one kind",
+        "Keep one of them.",
+    ),
+    "untied": Refusal(
+        "{name} is not tied to any known entity{through}, so there is nothing to predict it from",
+        "Add a pattern that ties it to an entity, or leave it out.",
+    ),
+    "unconnected": Refusal(
+        "{name} is not connected with ?{target}, which the query asks for",
+        "Add a pattern that leads from it to ?{target}, or leave it out.",
+    ),
+    "length": Refusal(
+        f"the query is longer than {LONGEST:,} characters or {MOST_TOKENS:,} words, which is more than is read",
+        "Ask a shorter one.",
+    ),
+    "nesting": Refusal(f"brackets go more than {DEEPEST} deep, which is more than is read", "Write it without them."),
+    "size": Refusal(
+        "the query has more patterns than can be read at once (about eighty)",
+        "Ask with fewer, or write several about one thing with ; between them.",
+    ),
+}
+
+
+def refused(feature: str, place: Place | None, **fields: object) -> SparqlError:
+    """The error for a feature, with its place."""
+    row = REFUSALS[feature]
+    line, column = place or (None, None)
+    problem, advice = row.reason.format(**fields), row.advice.format(**fields)
+    return SparqlError(problem, feature=feature, line=line, column=column, advice=advice)
+
+
+def refuse_size(source: Source) -> None:
+    """Nothing, or an error for a text that is too much to look at."""
+    if len(source.text) > LONGEST or len(source.tokens) > MOST_TOKENS:
+        raise refused("length", None)
+    if source.nesting() > DEEPEST:
+        raise refused("nesting", None)
+
+
+def refuse_update(source: Source) -> None:
+    """Nothing, or an error for a text that begins as an update does; it is no query, so that it would not parse."""
+    words = [token for token in source.tokens[: source.prologue_end] if token.kind == "word"]
+    for token in words[-2:]:
+        if token.says(*REFUSALS["update"].words):
+            raise refused("update", source.place(token), word=token.text.upper())
+
+
+# In a valid text a bare word is a keyword or a function; these are the keywords of what can be read.
+READ = {"SELECT", "DISTINCT", "REDUCED", "WHERE", "LIMIT", "OFFSET", "PREFIX", "BASE", "A", "TRUE", "FALSE"}
+_BY_WORD = {word: feature for feature, row in REFUSALS.items() for word in row.words}
+
+
+def refuse_words(source: Source) -> None:
+    """Nothing, or an error for the first word or mark of a valid text that cannot be read."""
+    inside = {token.start for token in source.body}
+    signs = {token.start - 1 for token in source.tokens if token.kind == "number"}
+    for token in source.tokens:
+        feature = _feature(token, token.start in inside)
+        if feature is not None and token.start not in signs:
+            raise refused(feature, source.place(token), word=token.text.upper())
+
+
+def _feature(token: Token, inside: bool) -> str | None:
+    """The feature that a word or mark gives away."""
+    if token.kind not in ("word", "mark"):
+        return None
+    feature = _BY_WORD.get(token.text.upper())
+    if feature is not None and (inside or not REFUSALS[feature].inside):
+        return feature
+    return "other words" if token.kind == "word" and token.text.upper() not in READ else None
