@@ -157,7 +157,8 @@ BAD = {
     "four columns": ("a.csv", "a,r,b\na,r,b,c\n", "a.csv, line 2: expected 3 comma-separated", "found 4"),
     "an empty column": ("a.tsv", "a\tr\tb\na\t\tb\n", "a.tsv, line 2: column 2 of 3 is empty"),
     "a row of csv over several lines": ("a.csv", 'a,r,b\n"x\ny",r\n', "a.csv, line 2:", "found 2", r"x\ny"),
-    "an open quote of csv": ("a.csv", 'a,r,b\n"x,r,b\n', "a.csv, line 2: not CSV"),
+    "an open quote of csv": ("a.csv", 'a,r,b\n"x,r,b\n', "a.csv, line 2: not CSV", "--skip-bad"),
+    "an open quote over lines": ("a.csv", 'a,r,b\n"x,r,b\na,r,b\n', "a.csv, line 2: not CSV", "Mend the quotes"),
     "a huge cell of csv": ("a.csv", f"a,r,b\n{'x' * 200_000},r,b\n", "a.csv, line 2: not CSV: field larger"),
     "a huge line": ("a.tsv", "x" * 1_000_000, "a.tsv, line 1: expected 3", "..."),
     "no utf-8 in tsv": (
@@ -226,7 +227,9 @@ def test_skip_bad_counts_what_is_malformed(run: Run, what: str) -> None:
     assert told["triples"]["train"] > 0
 
 
-@pytest.mark.parametrize("what", ["no utf-8 in turtle", "rdf/xml", "json-ld", "a cut gzip file", "an empty file"])
+@pytest.mark.parametrize(
+    "what", ["no utf-8 in turtle", "rdf/xml", "json-ld", "an open quote over lines", "a cut gzip file", "an empty file"]
+)
 def test_skip_bad_never_loses_the_rest_of_a_file(run: Run, what: str) -> None:
     name, content, *said = BAD[what]
     write(**{str(name): content})

@@ -49,6 +49,7 @@ def test_a_graph_without_a_split_is_all_train(tmp_path: Path) -> None:
     assert not graph.has_split
     assert graph.description["counts"]["triples"] == {"train": len(set(TRIPLES)), "valid": 0, "test": 0}
     assert graph.whole is graph.known is graph.train
+    assert graph.view("whole").triple_count == graph.view("known").triple_count == graph.train.triple_count
     assert graph.valid.triple_count == graph.test.triple_count == 0
     assert graph.test.entity_count == graph.train.entity_count
 

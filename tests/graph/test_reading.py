@@ -258,6 +258,8 @@ def test_skip_bad_passes_over_lines_that_are_not_utf_8(tmp_path: Path, ending: s
 
 
 LOST = {
+    "csv": b'a,r,b\n"open,r,b\nc,r,d\ne,r,f\n',
+    "CSV": b'a,r,b\n"open,r,b\nc,"r",d\ne,r,f\n',
     "ttl": b'<http://a> <http://r> <http://b> .\n<http://a> <http://r> "open\n . <http://a> <http://r> <http://c> .\n',
     "trig": b'<http://a> <http://r> <http://b> .\n<http://a> <http://r> "\xff" .\n<http://a> <http://r> <http://c> .\n',
     "jsonld": b'[{"@id":"http://a","http://r":{"@id":"http://b"}},\n {"@id":"http://a",,"http://r":{"@id":"http://c"}}]',

@@ -119,6 +119,7 @@ class Graph:
         relation_count = 2 * int(self.description["counts"]["relations"])
         if not self.has_split and name in ("valid", "test"):
             return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.kinds, relation_count)
+        name = name if self.has_split else "train"
         starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
         return KnowledgeGraph(starts, relations, tails, self.kinds, relation_count)
 

@@ -94,7 +94,7 @@ def _quoted_rows(
         except StopIteration:
             return
         except csv.Error as error:
-            _refuse(f"not CSV: {error}", path, first, into, reading)
+            _refuse(f"not CSV: {error}", path, first, into, reading, runs_on=number > first)
 
 
 def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: Reading) -> None:
@@ -104,11 +104,16 @@ def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into:
     problem = f"expected 3 {kind}-separated columns, found {len(cells)}"
     if len(cells) == 3:
         problem = f"column {1 + cells.index('')} of 3 is empty"
-    _refuse(f'{problem}: "{shown}"', path, number, into, reading)
+    _refuse(f'{problem}: "{shown}"', path, number, into, reading, runs_on=any("\n" in cell for cell in cells))
 
 
-def _refuse(problem: str, path: Path, number: int, into: Statements, reading: Reading) -> None:
-    """Nothing; a line is counted as malformed, or it is an error."""
+def _refuse(
+    problem: str, path: Path, number: int, into: Statements, reading: Reading, *, runs_on: bool = False
+) -> None:
+    """Nothing; a line is counted as malformed, or it is an error, as it always is where it runs on over others."""
+    if runs_on:
+        advice = "Mend the quotes; --skip-bad cannot pass over this, as it would lose the lines that follow."
+        raise InputError(problem, path=path, line=number, advice=advice)
     if not reading.skip_bad:
         raise InputError(problem, path=path, line=number, advice=SKIP)
     into.counts["malformed"] += 1
