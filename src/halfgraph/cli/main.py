@@ -32,7 +32,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    version: bool = typer.Option(
+    _: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
     ),
 ) -> None:
