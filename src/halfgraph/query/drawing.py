@@ -22,8 +22,9 @@ KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEG
 # How the target is drawn.
 BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
 PATIENCE = 2_000_000  # draws in vain, one after another, before a structure is given up
-WALKED = 16  # entities walked over in vain that take about as long as a draw
-TRIES = 4  # quick draws of a negative before all answers are found out
+WALKED = 16  # entities walked over in vain that take about as long as a draw ...
+WALK = 128  # ... and as many more for a walk that finds hardly any
+TRIES = 6  # quick draws of a negative before all answers are found out
 STROLLS = 16  # the same for a hard negative
 
 
@@ -126,7 +127,7 @@ def mark_answers(edges, steps, anchors, relations, workspace):
     """The mark that every answer of a query, and no other entity, has now."""
     slots, sizes, marks, last = workspace
     last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
-    last[1] += sizes.sum()
+    last[1] += WALK + sizes.sum()
     root = len(steps[0]) - 1
     for place in range(sizes[root]):
         marks[slots[root][place]] = last[0]
@@ -134,14 +135,16 @@ def mark_answers(edges, steps, anchors, relations, workspace):
 
 
 @compiled
-def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, state):
-    """An entity of the answer's kind that is no answer, each as likely, or -1 if there is none."""
+def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, certain, state):
+    """An entity of the answer's kind that is no answer, each as likely, or -1; `certain`: only if there is none."""
     kind = kind_of(edges, answer)
     first, last = edges[3][kind], edges[3][kind + 1]
     for _ in range(TRIES):
         entity = first + below(state, last - first)
         if not is_answer(edges, steps, anchors, relations, entity, False, frames):
             return entity
+    if not certain:
+        return np.int64(-1)
     mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
     workspace[3][1] += last - first
     free = 0
@@ -177,17 +180,19 @@ def stroll(edges, steps, anchors, relations, values, state):
 
 
 @compiled
-def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, workspace, state):
-    """An entity of the answer's kind on some path of the query but not on all, or -1 if there is none."""
+def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, workspace, certain, state):
+    """An entity of the answer's kind on some path of the query but not on all, or -1; `certain` as above."""
     kind = kind_of(edges, answer)
     for _ in range(STROLLS):
         entity = stroll(edges, steps, anchors, relations, values, state)
         same_kind = entity >= 0 and is_of_kind(edges, entity, kind)
         if same_kind and not is_answer(edges, steps, anchors, relations, entity, False, frames):
             return np.int64(entity)
+    if not certain:
+        return np.int64(-1)
     slots, sizes, marks, last = workspace
     last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
-    last[1] += sizes.sum()
+    last[1] += WALK + sizes.sum()
     on_some_path = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
     mark = mark_answers(edges, steps, anchors, relations, workspace)
     free = 0
@@ -199,8 +204,8 @@ def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames,
 
 
 @compiled
-def draw_negatives(edges, steps, anchors, relations, answers, count, hard, seed):
-    """So many negatives (n, count) for each question, hard ones or not; -1 where there is none."""
+def draw_negatives(edges, steps, anchors, relations, answers, count, hard, certain, seed):
+    """So many negatives (n, count) for each question, hard ones or not; -1 where none was found."""
     found = np.empty((len(answers), count), dtype=np.int32)
     frames, workspace = new_frames(steps), new_workspace(edges, steps)
     values = np.empty(len(steps[0]), dtype=np.int64)
@@ -210,10 +215,12 @@ def draw_negatives(edges, steps, anchors, relations, answers, count, hard, seed)
         for place in range(count):
             if hard:
                 found[row, place] = draw_hard_negative(
-                    edges, steps, anchor, relation, answer, values, frames, workspace, state
+                    edges, steps, anchor, relation, answer, values, frames, workspace, certain, state
                 )
             else:
-                found[row, place] = draw_negative(edges, steps, anchor, relation, answer, frames, workspace, state)
+                found[row, place] = draw_negative(
+                    edges, steps, anchor, relation, answer, frames, workspace, certain, state
+                )
     return found
 
 
@@ -253,12 +260,14 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
             elif is_answer(known, steps, anchors[row], relations[row], target, False, frames):
                 reason = ANSWERABLE
         if reason == KEPT and wants_negative:
-            negatives[row] = draw_negative(edges, steps, anchors[row], relations[row], target, frames, workspace, state)
+            negatives[row] = draw_negative(
+                edges, steps, anchors[row], relations[row], target, frames, workspace, True, state
+            )
             if negatives[row] < 0:
                 reason = NO_NEGATIVE
         if reason == KEPT and wants_hard:
             hard_negatives[row] = draw_hard_negative(
-                edges, steps, anchors[row], relations[row], target, values, frames, workspace, state
+                edges, steps, anchors[row], relations[row], target, values, frames, workspace, True, state
             )
             if hard_negatives[row] < 0:
                 reason = NO_HARD_NEGATIVE

@@ -83,6 +83,28 @@ def is_of_kind(edges, entity, kind):
 
 
 @compiled
+def share_a_tail(edges, low, high, other_low, other_high, kind):
+    """Whether two ranges of edges, each sorted by tail, have a tail of a kind in common."""
+    tails = edges[2]
+    if high - low > other_high - other_low:
+        low, high, other_low, other_high = other_low, other_high, low, high
+    for edge in range(low, high):  # the shorter range; each tail is looked for in what is left of the longer
+        tail = tails[edge]
+        end = other_high
+        while other_low < end:
+            middle = (other_low + end) >> 1
+            if tails[middle] < tail:
+                other_low = middle + 1
+            else:
+                end = middle
+        if other_low == other_high:
+            return False
+        if tails[other_low] == tail and is_of_kind(edges, tail, kind):
+            return True
+    return False
+
+
+@compiled
 def new_frames(steps):
     """Room for the walk of `is_answer`: for each step on the way its number, entity, next child and last child."""
     return np.empty((len(steps[0]) + 1, 4), dtype=np.int64)
@@ -115,7 +137,15 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
                 anchor = anchors[places[children[first]]]
                 settled, found = True, has_edge(edges, anchor, relations[places[step]], at)
             elif is_path:
-                frames[depth, 2], frames[depth, 3] = edge_range(edges, at, relations[places[step]] ^ 1)
+                low, high = edge_range(edges, at, relations[places[step]] ^ 1)
+                child = children[first]
+                source = children[child_starts[child]]
+                if operations[child] == PROJECT and operations[source] == ANCHOR:
+                    # Two edges from an anchor: the way from the anchor and the way back meet in one entity.
+                    ahead, end = edge_range(edges, anchors[places[source]], relations[places[child]])
+                    settled, found = True, share_a_tail(edges, low, high, ahead, end, kinds[child])
+                else:
+                    frames[depth, 2], frames[depth, 3] = low, high
             else:
                 frames[depth, 2], frames[depth, 3] = first, child_starts[step + 1]
             if settled:
@@ -212,3 +242,34 @@ def answer_sets(edges, steps, anchors, relations, relaxed):
         answers[used : used + size] = found
         offsets[row + 1] = used + size
     return answers[: offsets[len(anchors)]].copy(), offsets
+
+
+@compiled
+def count_edges(edges, heads, relations):
+    """How many edges each head has of its relation."""
+    counts = np.empty(len(heads), dtype=np.int64)
+    for row in range(len(heads)):
+        low, high = edge_range(edges, heads[row], relations[row])
+        counts[row] = high - low
+    return counts
+
+
+@compiled
+def answers_among(edges, steps, anchors, relations, candidates, firsts, counts, width):
+    """Which of its candidates are answers of each query (n, width); those are candidates[firsts:firsts + counts].
+
+    Places beyond a query's own candidates are marked too: neither is to be taken for a wrong answer.
+    """
+    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
+    slots = np.empty((step_count, entity_count), dtype=np.int32)
+    sizes = np.zeros(step_count, dtype=np.int64)
+    marks = np.zeros(entity_count, dtype=np.int64)
+    found = np.ones((len(anchors), width), dtype=np.bool_)
+    stamp = 0
+    for row in range(len(anchors)):
+        stamp = 1 + walk(edges, steps, anchors[row], relations[row], False, slots, sizes, marks, stamp)
+        for place in range(sizes[step_count - 1]):
+            marks[slots[step_count - 1][place]] = stamp
+        for place in range(counts[row]):
+            found[row, place] = marks[candidates[firsts[row] + place]] == stamp
+    return found

@@ -69,12 +69,17 @@ def _some(entities: Entities, most: int, generator: np.random.Generator) -> Enti
     return np.sort(generator.choice(entities, most, replace=False, shuffle=False))
 
 
-def fresh_negatives(graph: KnowledgeGraph, questions: Questions, count: int, seed: int, *, hard: bool) -> Entities:
-    """So many negatives (n, count) for each question, drawn anew; -1 where the graph has none."""
+def fresh_negatives(
+    graph: KnowledgeGraph, questions: Questions, count: int, seed: int, *, hard: bool, certain: bool = True
+) -> Entities:
+    """So many negatives (n, count) for each question, drawn anew; -1 where there is none.
+
+    Without `certain` a few quick draws must do: -1 also where negatives are rare among the candidates.
+    """
     batch = questions.batch()
-    steps = steps_of(batch.program)
+    columns = (np.ascontiguousarray(batch.anchors), np.ascontiguousarray(batch.relations))
     drawn: Entities = draw_negatives(
-        edges_of(graph), steps, batch.anchors, batch.relations, questions.answers, count, hard, np.uint64(seed)
+        edges_of(graph), steps_of(batch.program), *columns, questions.answers, count, hard, certain, np.uint64(seed)
     )
     return drawn
 

@@ -1,0 +1,1 @@
+"""What is learnt: the operators of the paper as modules, walked over queries."""

@@ -1,0 +1,81 @@
+"""The losses: the paper's margin, and a cross-entropy over shared negatives; both phases go through the same code."""
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from halfgraph.model.encoder import Encoder
+from halfgraph.model.entities import normalised
+from halfgraph.training.batches import Batch
+from halfgraph.training.recipe import Recipe
+
+NEVER = -1e9  # the score of a candidate that does not count
+
+
+def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
+    """The weighted sum of the losses of all structures, neighbourhoods included (eq. 13)."""
+    queries = [some.shape.fill(some.anchors, some.relations) for some in batch.questions]
+    vectors = normalised(torch.cat(encoder.encode(queries)))  # (n, d); a neighbourhood's is eq. 9
+    weights = torch.from_numpy(batch.weights).to(vectors)
+    if recipe.loss == "softmax":
+        losses = softmax_losses(encoder, batch, vectors, recipe.temperature)
+    else:
+        losses = hinge_losses(encoder, vectors, batch.answers, batch.negatives, recipe.margin)
+    if recipe.hard_negatives and recipe.hard_weight:
+        losses = losses + recipe.hard_weight * hard_losses(encoder, batch, vectors, recipe)
+    return (weights * losses).sum()
+
+
+def hinge_losses(
+    encoder: Encoder, vectors: Tensor, answers: np.ndarray, negatives: np.ndarray, margin: float
+) -> Tensor:
+    """The mean over a question's negatives of max(0, margin - cos(q, a) + cos(q, a-)): (n,) (eqs. 10 and 12)."""
+    right = (vectors * encoder.entities(_ids(answers, encoder))).sum(dim=-1)
+    there = torch.from_numpy(negatives >= 0).to(vectors)  # (n, negatives)
+    wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder)).view(*negatives.shape, -1)
+    wrong = (vectors.unsqueeze(1) * wrong_vectors).sum(dim=-1)
+    losses = F.relu(margin - right.unsqueeze(1) + wrong) * there
+    return losses.sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
+
+
+def hard_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
+    """The losses of the hard negatives, zero for questions without any: (n,)."""
+    rows = np.flatnonzero((batch.hard_negatives >= 0).any(axis=1))
+    chosen = vectors.index_select(0, torch.from_numpy(rows).to(vectors.device))
+    answers, negatives = batch.answers[rows], batch.hard_negatives[rows]
+    if recipe.loss == "hinge":
+        some = hinge_losses(encoder, chosen, answers, negatives, recipe.margin)
+    else:
+        # A margin of 0 and a soft hinge: how likely the hard negative is taken for the answer.
+        right = (chosen * encoder.entities(_ids(answers, encoder))).sum(dim=-1, keepdim=True)
+        wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder)).view(*negatives.shape, -1)
+        wrong = (chosen.unsqueeze(1) * wrong_vectors).sum(dim=-1)
+        there = torch.from_numpy(negatives >= 0).to(vectors)
+        some = (F.softplus((wrong - right) / recipe.temperature) * there).sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
+    return torch.zeros(len(vectors), dtype=vectors.dtype).index_copy(0, torch.from_numpy(rows), some)
+
+
+def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature: float) -> Tensor:
+    """The cross-entropy of the answer against the candidates of its kind and of any: (n,)."""
+    order = np.argsort(batch.groups, kind="stable")  # one product for the questions that share candidates
+    sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
+    place = torch.from_numpy(order).to(vectors.device)
+    asked = vectors.index_select(0, place)
+    looked_up = [batch.answers[order], batch.others, *batch.candidates]
+    rows = encoder.entities(_ids(np.concatenate(looked_up), encoder))
+    answers, others, *candidates = rows.split([len(some) for some in looked_up])
+    right = (asked * answers).sum(dim=-1, keepdim=True)
+    known = torch.from_numpy(batch.known[order]).to(vectors.device)
+    pieces = (part.split(sizes) for part in (asked, right, asked @ others.t(), known))
+    losses = []
+    for some, score, of_any, mask, wrong in zip(*pieces, candidates, strict=True):
+        scores = torch.cat([some @ wrong.t(), of_any], dim=1)
+        scores = scores.masked_fill(mask[:, : scores.shape[1]], NEVER)
+        logits = torch.cat([score, scores], dim=1) / temperature
+        losses.append(torch.logsumexp(logits, dim=1) - logits[:, 0])
+    return torch.empty(len(vectors), dtype=vectors.dtype).index_copy(0, place, torch.cat(losses))
+
+
+def _ids(ids: np.ndarray, encoder: Encoder) -> Tensor:
+    return torch.from_numpy(ids.astype(np.int64)).to(encoder.device)

@@ -1,0 +1,72 @@
+"""How a model is trained: what a step is made of, the loss, and the optimiser. Plain values, with their reasons."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from halfgraph.errors import SettingError
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The default recipe; docs/results.md says what each ingredient gave."""
+
+    loss: Literal["softmax", "hinge"] = "softmax"
+    # A step: so many one-edge questions, so many of every other structure, and of every size of neighbourhood.
+    one_edge: int = 1024
+    longer: int = 256
+    neighbourhoods: int = 64  # 0: no KG phase
+    # Weights in the sum of losses (eq. 13); each structure's loss is a mean over its questions.
+    one_edge_weight: float = 2.0
+    longer_weight: float = 1.0
+    intersection_weight: float = 1.0
+    neighbourhood_weight: float = 1.0
+    hard_weight: float = 1.0  # of the hard negatives' term
+    # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
+    kind_negatives: int = 512  # of the answer's kind
+    other_negatives: int = 512  # of any kind (softmax only)
+    hard_negatives: int = 0  # for each question of a structure with an intersection
+    temperature: float = 0.1  # softmax
+    margin: float = 1.0  # hinge
+    learning_rate: float = 0.005
+    decay: Literal["linear", "none"] = "linear"
+    burn_in: float = 0.0  # the share of the steps in which one-edge questions are alone
+    uniform: Literal["answers", "relations", "triples"] = "answers"
+
+    def __post_init__(self) -> None:
+        for name, known in (("loss", ("softmax", "hinge")), ("decay", ("linear", "none"))):
+            if getattr(self, name) not in known:
+                problem = f'cannot be "{getattr(self, name)}"'
+                raise SettingError(name, problem, advice=f"Known: {', '.join(known)}.")
+        for name in ("one_edge", "longer", "neighbourhoods", "kind_negatives", "other_negatives", "hard_negatives"):
+            if getattr(self, name) < 0:
+                raise SettingError(name, f"cannot be negative, found {getattr(self, name)}")
+        for name in ("temperature", "learning_rate"):
+            if getattr(self, name) <= 0:
+                raise SettingError(name, f"must be above 0, found {getattr(self, name)}")
+        if self.one_edge + self.longer + self.neighbourhoods == 0:
+            raise SettingError("one_edge", "longer and neighbourhoods are all 0, so there is nothing to learn from")
+        if self.kind_negatives + self.other_negatives == 0:
+            raise SettingError(
+                "kind_negatives", "and other_negatives are both 0, so there is nothing to tell answers from"
+            )
+
+
+# The paper's plain recipe: a margin of 1, one negative of each sort, 512 of each, Adam at 0.001, all weights equal.
+PAPER = Recipe(
+    loss="hinge",
+    one_edge=512,
+    longer=512,
+    neighbourhoods=512,
+    one_edge_weight=1.0,
+    kind_negatives=1,
+    other_negatives=0,
+    hard_negatives=1,
+    learning_rate=0.001,
+    decay="none",
+)
+RECIPES = {"default": Recipe(), "paper": PAPER}
+
+
+def without_kg_phase(recipe: Recipe) -> Recipe:
+    """The recipe without neighbourhoods."""
+    return replace(recipe, neighbourhoods=0)

@@ -1,0 +1,111 @@
+"""A run on disk: settings, weights without pickle, the state to go on from, metrics, provenance and a model card."""
+
+import json
+import os
+import platform
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from halfgraph import __version__
+from halfgraph.errors import FolderError, OtherGraph
+from halfgraph.graph.folder import Graph
+
+FORMAT = 1
+CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (
+    "config.toml",
+    "model.safetensors",
+    "state.safetensors",
+    "metrics.jsonl",
+    "provenance.json",
+    "README.md",
+)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Nothing; the file has the old text or the new one, never a part."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        problem = f"cannot be written: {error.strerror or error}"
+        raise FolderError(path, problem, advice="The last checkpoint is kept; make room and pass --resume.") from error
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
+    """Nothing; the tensors are written, the file being the old one or the new one."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part, dict(about))
+        part.replace(path)
+    except (OSError, SafetensorError) as error:
+        part.unlink(missing_ok=True)
+        advice = "The last checkpoint is kept; make room and pass --resume."
+        raise FolderError(path, f"cannot be written: {error}", advice=advice) from error
+
+
+def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a file and what it says about them."""
+    try:
+        with safe_open(path, "pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
+    except FileNotFoundError as error:
+        raise FolderError(path, "is not there", advice="Train the model, or pass the folder of a run.") from error
+    except (OSError, SafetensorError) as error:
+        raise FolderError(path, f"cannot be read: {error}", advice="Train the model again.") from error
+
+
+def write_toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
+    """Plain settings, section by section, as TOML."""
+    lines = []
+    for section, values in settings.items():
+        lines += [f"[{section}]", *(f"{name} = {json.dumps(value)}" for name, value in values.items()), ""]
+    return "\n".join(lines)
+
+
+def provenance(graph: Graph, seed: int) -> dict[str, Any]:
+    """Where a run comes from: graph, seed, versions, machine."""
+    return {
+        "format": FORMAT,
+        "graph": graph.fingerprint,
+        "graph_path": str(graph.path.resolve()),
+        "entities": len(graph.entities),
+        "seed": seed,
+        "halfgraph": __version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "threads": torch.get_num_threads(),
+        "begun": time.strftime("%FT%TZ", time.gmtime()),
+    }
+
+
+def read_provenance(run: Path) -> dict[str, Any]:
+    """Where a run comes from."""
+    path = run / PROVENANCE
+    try:
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        problem = "no run here" if run.is_dir() else "no such folder"
+        raise FolderError(run, problem, advice="Make one with: halfgraph train GRAPH --out RUN") from error
+    except (OSError, ValueError) as error:
+        raise FolderError(path, f"cannot be read: {error}", advice="Train the model again.") from error
+    if found.get("format") != FORMAT:
+        problem = f"is of format {found.get('format')}, and this halfgraph reads format {FORMAT}"
+        raise FolderError(run, problem, advice="Train the model again.")
+    return found
+
+
+def require_graph(run: Path, graph: Graph) -> None:
+    """Nothing, or an error where a run was trained on another graph."""
+    found = read_provenance(run)
+    if found["graph"] != graph.fingerprint:
+        raise OtherGraph(run, expected=found["graph"], found=graph.fingerprint)
