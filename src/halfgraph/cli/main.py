@@ -32,9 +32,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    _: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Show the version and leave."
-    ),
+    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version and leave."),
 ) -> None:
     """Answers logical queries over incomplete knowledge graphs: exact answers first, then predicted ones."""
 
