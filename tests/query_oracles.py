@@ -169,9 +169,10 @@ def is_same(one: Query, other: Query) -> bool:
     )
 
 
-def chi_square_is_likely(counts: Iterable[int], expected: float) -> bool:
-    """Whether counts that should be equal are; five deviations of the statistic are allowed."""
-    counts = list(counts)
-    statistic = sum((count - expected) ** 2 / expected for count in counts)
-    freedom = len(counts) - 1
-    return statistic < freedom + 5 * (2 * freedom) ** 0.5
+def is_likely(counts: Iterable[int], weights: Iterable[float] | None = None) -> bool:
+    """Whether counts are as their weights (equal if none) make likely: chi-square, five deviations are allowed."""
+    found = np.array(list(counts), dtype=float)
+    shares = np.ones(len(found)) if weights is None else np.array(list(weights), dtype=float)
+    expected = found.sum() * shares / shares.sum()
+    freedom = len(found) - 1
+    return bool(((found - expected) ** 2 / expected).sum() <= freedom + 5 * (2 * freedom) ** 0.5)

@@ -9,7 +9,7 @@ from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.shapes import NAMED, shape_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, shared_variables
 from query_oracles import answers, answers_by_assignment, graph_of
-from query_strategies import Small, graphs_and_queries, queries, smalls, unshared
+from small_graphs import Small, graphs_and_queries, queries, smalls, unshared
 
 TRIANGLE = graph_of([(0, 0, 1), (1, 0, 2), (2, 2, 0)], [2, 1], 4)
 
@@ -243,3 +243,16 @@ def test_sets_one_after_another_are_read_by_their_place():
     assert len(Ragged.of([])) == len(ragged.take(np.array([], int))) == 0
     with pytest.raises(IndexError):
         ragged[4]
+
+
+def test_a_long_path_is_no_burden_though_its_ways_are_many():
+    triples = [(head, 0, tail) for head in range(60) for tail in range(60)] + [(60, 2, 61)]
+    exact = Exact(graph_of(triples, [62], 4))
+    near: Query = Anchor(0)
+    far: Query = Anchor(60)
+    for _ in range(12):
+        near, far = Project(near, 0), Project(far, 0)
+    assert exact.has_answer(near, 7)
+    assert not exact.has_answer(near, 61)
+    assert not exact.has_answer(far, 7)
+    assert not exact.has_answer(Intersect((far, Project(near, 0))), 7)

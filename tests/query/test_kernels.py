@@ -9,7 +9,7 @@ from halfgraph.query.program import Batch, compile_query, compile_shape
 from halfgraph.query.shapes import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from query_oracles import graph_of
-from query_strategies import graphs_and_queries, smalls, unshared
+from small_graphs import graphs_and_queries, smalls, unshared
 
 
 @given(smalls(most_entities=6))

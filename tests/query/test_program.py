@@ -5,7 +5,7 @@ from hypothesis import given
 from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_shape
 from halfgraph.query.shapes import NAMED, shape_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Union, nodes, shared_variables
-from query_strategies import graphs_and_queries, unshared
+from small_graphs import graphs_and_queries, unshared
 
 
 @given(graphs_and_queries(most_nodes=8))

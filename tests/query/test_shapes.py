@@ -17,7 +17,7 @@ from halfgraph.query.shapes import (
     shape_of,
 )
 from halfgraph.query.tree import Anchor, Intersect, Project, Union
-from query_strategies import graphs_and_queries, reordered
+from small_graphs import graphs_and_queries, reordered
 
 SEVEN = {
     "1-chain": ("1p", 1, 1),

@@ -20,7 +20,7 @@ from halfgraph.query.tree import (
     signature,
 )
 from query_oracles import is_same
-from query_strategies import graphs_and_queries, queries, reordered, smalls, unshared
+from small_graphs import graphs_and_queries, queries, reordered, smalls, unshared
 
 
 class Visited:

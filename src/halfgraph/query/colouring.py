@@ -36,13 +36,14 @@ class Colouring:
         return self.as_is(colours)
 
     def refined(self, colours: list[str]) -> list[str]:
-        """The colours after as many rounds as there are variables, each told by those below and above."""
-        for _ in self.variables:
+        """The colours told by those below and above, round after round until no two more differ."""
+        while True:
             old, colours = colours, list(colours)
             for place in self.variables:
                 lower, upper = (sorted(old[other] for other in ends[place]) for ends in (self.below, self.above))
                 colours[place] = digest(old[place], *lower, "|", *upper)
-        return colours
+            if len(set(colours)) == len(set(old)):
+                return colours
 
     def alike(self, colours: list[str]) -> list[int]:
         """The shared variables of the least colour that several have; none if all differ."""

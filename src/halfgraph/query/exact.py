@@ -16,6 +16,7 @@ from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold, nodes, shared_variables
 
 Entities = NDArray[np.int32]
+LONGEST = 3  # relations on a path that membership is looked for backwards; the ways back grow with each relation
 AT_ONCE = 512  # values of a shared variable joined in one batch, so that their answers fit in memory
 
 
@@ -115,6 +116,8 @@ class Exact:
         if batch.program.joins:
             found = [self.has_answer(batch.query(row), int(entity)) for row, entity in enumerate(entities)]
             return np.array(found, dtype=bool)
+        if batch.program.longest > LONGEST:
+            return self._among_answers(batch, entities, threads)
         steps = steps_of(batch.program)
 
         def some(rows: slice) -> NDArray[np.bool_]:
@@ -124,6 +127,14 @@ class Exact:
             return found
 
         return np.concatenate(in_pieces(some, len(batch), threads))
+
+    def _among_answers(self, batch: Batch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
+        """The same from the whole sets of answers."""
+        sets = self.answer_sets(batch, threads)
+        rows = np.repeat(np.arange(len(batch)), sets.sizes())
+        found = np.zeros(len(batch), dtype=bool)
+        found[rows[sets.values == entities[rows]]] = True
+        return found
 
     def _check(self, batch: Batch, entities: Entities | None = None) -> None:
         """Nothing, or an error for numbers that are none of the graph's: the kernels would read beside its arrays."""

@@ -31,6 +31,15 @@ class Program:
         used = Counter(child for step in range(len(self.operations)) for child in set(self.children_of(step)))
         return any(count > 1 and self.children_of(child) for child, count in used.items())
 
+    @cached_property
+    def longest(self) -> int:
+        """How many relations the longest path has."""
+        lengths: list[int] = []
+        for step, operation in enumerate(self.operations.tolist()):
+            below = max((lengths[child] for child in self.children_of(step)), default=0)
+            lengths.append(below + (operation == PROJECT))
+        return lengths[-1]
+
     def children_of(self, step: int) -> list[int]:
         """The steps that a step uses."""
         below: list[int] = self.children[self.child_starts[step] : self.child_starts[step + 1]].tolist()
