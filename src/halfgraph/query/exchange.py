@@ -175,7 +175,7 @@ def read_lines(path: Path) -> Iterator[Found]:
 def _record(raw: bytes, place: Place) -> dict[str, Any]:
     """The object of a line."""
     try:
-        record = json.loads(raw)
+        record = json.loads(raw.rstrip(b"\r\n"))
     except json.JSONDecodeError as error:
         problem = f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
         raise InputError(problem, path=place.path, line=place.line, column=error.colno, advice=_MEND) from error

@@ -156,11 +156,12 @@ class Gathered:
         self.numbers.setdefault(name, array("i")).extend(values)
 
     def questions(self) -> Questions:
-        """The questions gathered; negatives are there if any question has them, other sets if all have."""
+        """The questions gathered; negatives are there if any question has some, other columns if all questions have."""
         count = len(self.numbers["answers"])
         columns: dict[str, Any] = {name: self._numbers(name) for name in ("answers", *SINGLES)}
+        negatives = SETS[2:] if any(self.numbers[name] for name in SETS[2:]) else ()
         for name in SETS:
-            if self.sizes[name] and (name not in self.lacking or ("negatives" in name and self.numbers[name])):
+            if name in negatives or name not in self.lacking:
                 offsets = np.append(0, np.cumsum(np.frombuffer(self.sizes[name], np.int32), dtype=np.int64))
                 columns[name] = Ragged(self._numbers(name), offsets)
         if "missing" not in self.lacking:

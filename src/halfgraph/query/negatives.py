@@ -26,11 +26,16 @@ class Judging:
 
 
 def judged(
-    questions: Questions, whole: KnowledgeGraph, train: KnowledgeGraph, seed: int, judging: Judging
+    questions: Questions,
+    whole: KnowledgeGraph,
+    train: KnowledgeGraph,
+    seed: int,
+    judging: Judging,
+    threads: int | None = None,
 ) -> Questions:
     """The questions with their easy and hard answers, and for one in ten many negatives of the answer's kind."""
     batch = questions.batch()
-    everything, easy = Exact(whole).answer_sets(batch), Exact(train).answer_sets(batch)
+    everything, easy = Exact(whole).answer_sets(batch, threads), Exact(train).answer_sets(batch, threads)
     hard = Ragged.of([np.setdiff1d(everything[i], easy[i], assume_unique=True) for i in range(len(questions))])
     chosen = np.arange(len(questions)) % judging.one_in == 0
     generator = np.random.default_rng([seed, len(questions)])
@@ -40,7 +45,8 @@ def judged(
     ]
     hard_negatives = [_NONE] * len(questions)
     if questions.shape.has_intersection:
-        on_some_path = Exact(whole, relaxed=True).answer_sets(questions.take(np.flatnonzero(chosen)).batch())
+        some = questions.take(np.flatnonzero(chosen))
+        on_some_path = Exact(whole, relaxed=True).answer_sets(some.batch(), threads)
         for place, i in enumerate(np.flatnonzero(chosen).tolist()):
             candidates = np.setdiff1d(on_some_path[place], everything[i], assume_unique=True)
             same = whole.kinds.of(candidates) == whole.kinds.of(int(questions.answers[i]))

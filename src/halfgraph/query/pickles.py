@@ -27,6 +27,7 @@ ADMITTED: Mapping[str, type] = {
         for module in ("builtins", "__builtin__")
         for kind in (dict, frozenset, int, list, set)
     },
+    "__builtin__.long": int,
     "collections.defaultdict": defaultdict,
 }
 ENDINGS = (".pkl", ".pickle")

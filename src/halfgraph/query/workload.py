@@ -158,7 +158,7 @@ def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterato
             drawn = held_out_edges(graph.view(split), sampler.graph, graph.train, shape, count, seed)
         else:
             drawn = draw_distinct(sampler, shape, count, seed)
-        questions = judged(drawn.questions, sampler.graph, graph.train, seed, plan.judging)
+        questions = judged(drawn.questions, sampler.graph, graph.train, seed, plan.judging, plan.threads)
         yield split, Drawn(questions, drawn.tally)
 
 

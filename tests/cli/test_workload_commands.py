@@ -1,0 +1,265 @@
+import json
+import os
+import pickle
+import random
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from halfgraph.cli import main
+from halfgraph.graph.folder import Graph
+from halfgraph.query.workload import Workload
+from making import tsv
+from query_files import published, read_json_lines, some_queries, write_lines
+
+FEW = ("--two-edges", "40", "--three-edges", "40", "--valid", "4", "--test", "6", "--neighbourhoods", "5")
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a split graph, one without a split, one of two triples, and a workload."""
+    folder = tmp_path_factory.mktemp("made")
+    rng = random.Random(0)
+    triples = {(f"e{rng.randrange(30)}", f"r{rng.randrange(4)}", f"e{rng.randrange(30)}") for _ in range(260)}
+    (folder / "t.tsv").write_text(tsv(sorted(triples)))
+    (folder / "two.tsv").write_text("a\tr\tb\na\ts\tc\n")
+    for name, source, more in (("g", "t", ["--split", "70/12/18"]), ("whole", "t", []), ("two", "two", [])):
+        command(["import", str(folder / f"{source}.tsv"), "--quiet", "--out", str(folder / name), *more])
+    command(["sample", str(folder / "g"), "--quiet", "--out", str(folder / "w"), *FEW])
+    return folder
+
+
+def command(arguments: list[str]) -> int:
+    """The exit code of a command."""
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments)
+    return int(leaving.value.code or 0)
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """What runs a command in a folder with graphs and a workload."""
+    for name in ("g", "whole", "two", "w"):
+        (tmp_path / name).symlink_to(made / name)
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments: str) -> Outcome:
+        return Outcome(command(list(arguments)), *capsys.readouterr())
+
+    return run_command
+
+
+def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
+    """Whether a command failed as it should: it says what and where, and nothing is left."""
+    assert outcome.code == code
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
+    assert code == 2 or (outcome.err.startswith("halfgraph: ") and outcome.err.count("\n") == 1)
+    for words in said:
+        assert words in " ".join(outcome.err.split())
+    assert not Path("out").exists()
+    assert not list(Path().glob(".*"))
+
+
+def test_a_sample_shows_its_questions_and_what_was_rejected(run: Run) -> None:
+    outcome = run("sample", "g", "--out", "out", *FEW)
+    assert outcome.code == 0
+    for words in ("Training questions", "Held-out questions", "3-inter_chain", "mean hard", "Rejected, and why"):
+        assert words in outcome.out
+    assert "questions/s" in outcome.err
+    assert Workload.open("out", Graph.open("g")).description["graphs"] == {
+        "train": {"easy_on": "train", "all_on": "train"},
+        "valid": {"easy_on": "train", "all_on": "known"},
+        "test": {"easy_on": "train", "all_on": "whole"},
+    }
+
+
+def test_a_sample_prints_counts_by_structure_and_its_pace_as_json(run: Run) -> None:
+    outcome = run("sample", "g", "--out", "out", "--json", "--structures", "2p, 3-inter,pi", *FEW)
+    told = json.loads(outcome.out)
+    assert told["questions"]["test"] == {"2-chain": 6, "3-inter": 6, "3-inter_chain": 6}
+    assert told["questions"]["train"] == {
+        "2-chain": 40,
+        "3-inter": 20,
+        "3-inter_chain": 20,
+        **{f"{size}-inter": 5 for size in (4, 5, 6, 7)},
+    }
+    assert told["questions_per_second"] > 0
+    assert told["questions"] == Workload.open("out").description["questions"]
+    assert told["tallies"]["test"]["2-chain"]["mean_hard"] >= 1
+
+
+def test_a_sample_can_be_quiet(run: Run) -> None:
+    assert run("sample", "g", "--out", "out", "-q", *FEW) == (0, "", "")
+
+
+def test_a_sample_is_the_same_for_any_number_of_workers(run: Run) -> None:
+    for name, workers in (("one", "1"), ("three", "3")):
+        run("sample", "g", "--out", name, "--workers", workers, "--seed", "7", "-q", *FEW)
+    names = sorted(path.name for path in Path("one").glob("*.npy"))
+    assert names == sorted(path.name for path in Path("three").glob("*.npy"))
+    assert all((Path("one") / name).read_bytes() == (Path("three") / name).read_bytes() for name in names)
+
+
+@pytest.mark.parametrize("uniform", ["answers", "relations", "triples"])
+def test_a_sample_can_be_uniform_over_each_of_three(run: Run, uniform: str) -> None:
+    assert run("sample", "g", "--out", "out", "--uniform", uniform, "-q", *FEW).code == 0
+    assert Workload.open("out").description["uniform"] == uniform
+
+
+def test_no_test_questions_are_drawn_if_none_are_wanted(run: Run) -> None:
+    told = json.loads(run("sample", "g", "--out", "out", "--json", *FEW, "--test", "0").out)
+    assert set(told["questions"]) == {"train", "valid"}
+
+
+WRONG = "--test=-1 --two-edges=-5 --negatives=-1 --seed=-1 --one-in=0 --workers=0 --valid=many --uniform=nonsense"
+
+
+@pytest.mark.parametrize("given", WRONG.split())
+def test_settings_out_of_their_range_are_a_matter_of_usage(run: Run, given: str) -> None:
+    refused(run("sample", "g", "--out", "out", given), "Invalid value for", given.partition("=")[0], code=2)
+
+
+@pytest.mark.parametrize(
+    ("structures", "said"),
+    [("2p,4x", 'there is none named "4x"'), ("2u", "2-union cannot be drawn"), (" ,", "names no structure")],
+)
+def test_structures_that_cannot_be_drawn_are_refused(run: Run, structures: str, said: str) -> None:
+    refused(run("sample", "g", "--out", "out", "--structures", structures), said)
+
+
+def test_what_the_graph_cannot_fill_is_said_and_the_rest_kept(run: Run) -> None:
+    outcome = run("sample", "two", "--out", "out", "--json", *FEW)
+    assert outcome.code == 0
+    assert "The graph has no split, so there are no validation and test questions." in outcome.err
+    assert "The graph gave only 0 of 10 train questions of 3-inter; the rest is kept." in outcome.err
+    assert json.loads(outcome.out)["questions"]["train"]["1-chain"] == 4
+
+
+def test_a_sample_of_nothing_makes_no_folder(run: Run) -> None:
+    outcome = run("sample", "two", "--out", "out", "--structures", "3i", *FEW)
+    assert outcome.code == 1
+    assert "halfgraph: two: no question was found: " in outcome.err
+    assert not Path("out").exists()
+    zero = [word if word.startswith("-") else "0" for word in FEW]
+    refused(run("sample", "g", "--out", "out", "--structures", "3i", *zero), "none was asked for")
+
+
+def test_a_workload_goes_out_and_comes_in(run: Run) -> None:
+    assert run("workload", "export", "w", "--graph", "g", "--out", "q.jsonl.gz").err == "q.jsonl.gz: 42 questions\n"
+    outcome = run("workload", "import", "q.jsonl.gz", "--graph", "g", "--out", "out", "--verify", "--json")
+    assert outcome.code == 0
+    told = json.loads(outcome.out)
+    assert (told["queries"], told["equal"], told["different"]) == (42, 42, [])
+    assert told["graphs"]["test"] == {"easy_on": "train", "all_on": "whole", "tried": 42, "equal": 42}
+    assert "Taken as test questions: easy answers on the training graph, all answers on all triples" in outcome.err
+    for name in ("anchors", "answers", "hard.values", "negatives.offsets", "missing"):
+        again = Path("out") / f"test.2-inter.{name}.npy"
+        assert again.read_bytes() == (Path("w") / again.name).read_bytes()
+
+
+def test_an_export_goes_to_standard_output_or_tells_its_counts(run: Run) -> None:
+    out = run(
+        "workload", "export", "w", "-g", "g", "-o", "-", "--split", "train", "--structures", "ip", "--limit", "2"
+    ).out
+    assert [json.loads(line)["structure"] for line in out.splitlines()] == ["ip", "ip"]
+    told = json.loads(run("workload", "export", "w", "-g", "g", "-o", "q.jsonl", "--split", "valid", "--json").out)
+    assert sum(told["questions"]["valid"].values()) == len(read_json_lines(Path("q.jsonl"))) == 28
+
+
+def test_published_queries_are_imported_and_verified(run: Run) -> None:
+    lines = published(Graph.open("g"), some_queries(10), "train", "known")
+    write_lines(Path("q.jsonl"), [*lines, {"query": ["e1", ["r0", "n"]], "easy": ["e1"], "hard": []}])
+    outcome = run("workload", "import", "q.jsonl", "--graph", "g", "--out", "out", "--verify")
+    assert outcome.code == 0
+    assert "3-chain_union" in outcome.out
+    assert "Taken as valid questions" in outcome.err
+    assert "Set aside, as none of the named structures: 1 queries: with negation (1)" in outcome.err
+    assert f"{len(lines)} of {len(lines)} queries have just the answers that the graph gives" in outcome.err
+
+
+def test_verification_tells_what_differs_and_leaves_with_1(run: Run) -> None:
+    lines = published(Graph.open("g"), some_queries(10), "train", "known")
+    tampered = next(place for place, line in enumerate(lines) if len(line["hard"]) > 1)
+    gone = lines[tampered]["hard"].pop()
+    write_lines(Path("q.jsonl"), lines)
+    outcome = run("workload", "import", "q.jsonl", "--graph", "g", "--out", "out", "--verify", "--json")
+    assert outcome.code == 1
+    told = json.loads(outcome.out)
+    assert (told["queries"], told["equal"]) == (len(lines), len(lines) - 1)
+    assert [(row["line"], row["missing_hard"]) for row in told["different"]] == [(tampered + 1, [gone])]
+    assert Workload.open("out").description["questions"]["valid"]
+    shutil.rmtree("out")
+    assert f'"missing_hard": ["{gone}"]' in run("workload", "import", "q.jsonl", "-g", "g", "-o", "out", "--verify").err
+
+
+class Wicked:
+    def __reduce__(self) -> Any:
+        return os.system, ("touch mark",)
+
+
+def test_bad_input_ends_in_one_line_and_leaves_nothing(run: Run) -> None:
+    good = '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e2"]}'
+    write_lines(Path("broken.jsonl"), [good, good[:-1]])
+    write_lines(Path("unknown.jsonl"), [good, good.replace("e1", "e99")])
+    write_lines(Path("nothing.jsonl"), [good, good.replace('"e2"', "")])
+    Path("valid-queries.pkl").write_bytes(pickle.dumps({"1p": Wicked()}))
+    Path("id2ent.pkl").write_bytes(pickle.dumps({0: "e0"}))
+    Path("id2rel.pkl").write_bytes(pickle.dumps({0: "r0"}))
+    said = {
+        "broken.jsonl": "broken.jsonl, line 2, column 53: no JSON",
+        "unknown.jsonl": "unknown.jsonl, line 2: no entity e99 in this graph. Did you mean e9",
+        "nothing.jsonl": "nothing.jsonl, line 2: the query has no answers",
+        "valid-queries.pkl": "valid-queries.pkl: holds posix.system, and only plain",
+        "absent.jsonl": "absent.jsonl: no such file",
+    }
+    for name, words in said.items():
+        refused(run("workload", "import", name, "--graph", "g", "--out", "out", "--verify", "--json"), words)
+    assert not Path("mark").exists()
+
+
+def test_a_workload_made_for_another_graph_is_refused(run: Run) -> None:
+    refused(run("workload", "export", "w", "--graph", "two", "--out", "out"), "w: made for graph", "and this is graph")
+    refused(run("workload", "export", "g", "--graph", "g", "--out", "out"), "g: no workload here")
+    refused(run("workload", "export", "absent", "--graph", "g", "--out", "out"), "absent: no such folder")
+    refused(run("sample", "w", "--out", "out"), "w: no graph here")
+
+
+def test_nothing_is_overwritten(run: Run) -> None:
+    write_lines(Path("q.jsonl"), published(Graph.open("g"), some_queries(1), "train", "known"))
+    before = Path("q.jsonl").read_bytes()
+    for arguments in (
+        ["sample", "g", "--out", "two"],
+        ["workload", "import", "q.jsonl", "-g", "g", "--out", "two"],
+        ["workload", "export", "w", "-g", "g", "--out", "q.jsonl"],
+    ):
+        refused(run(*arguments), "is already there. Remove it")
+    assert Path("q.jsonl").read_bytes() == before
+
+
+@pytest.mark.parametrize("arguments", [["sample"], ["workload", "export"], ["workload", "import"]])
+def test_every_command_has_help_with_an_example(run: Run, arguments: list[str]) -> None:
+    assert f"Example: halfgraph {' '.join(arguments)}" in run(*arguments, "--help").out
+
+
+def test_a_bar_with_the_pace_is_shown_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "120")
+    outcome = run("sample", "g", "--out", "out", *FEW)
+    assert outcome.code == 0
+    assert "questions, " in outcome.err
+    assert "/s" in outcome.err
