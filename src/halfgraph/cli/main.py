@@ -11,6 +11,7 @@ import typer
 from halfgraph import __version__
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.stats import stats
+from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
 
@@ -42,6 +43,7 @@ app.command()(build)
 app.command()(stats)
 app.command()(sample)
 app.add_typer(workload, name="workload")
+app.command()(train)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -83,3 +83,28 @@ def pacing(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]
             progress.update(task, advance=count, pace=pace)
 
         yield more
+
+
+@contextlib.contextmanager
+def training_bar(quiet: bool) -> Iterator[Callable[[Any, float, Any], None] | None]:
+    """A function that shows where a training run is, on stderr, or None where that is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    text = TextColumn("step {task.completed:,.0f}{task.fields[of]}  {task.fields[said]}")
+    columns = (BarColumn(bar_width=20), text, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, of="", said="")
+
+        def show(progress: Any, loss: float, latest: Any) -> None:
+            pace = progress.questions / max(progress.seconds, 1e-9)
+            said = f"loss {loss:.3f}  {pace:,.0f} questions/s"
+            if "auc" in latest:
+                said += f"  AUC {latest['auc']:.3f} / {latest['auc_hard']:.3f}  APR {latest['apr']:.3f}"
+            of = f" of {progress.total:,}" if progress.total else ""
+            bar.update(task, completed=progress.step, total=progress.total, of=of, said=said)
+
+        yield show

@@ -22,7 +22,7 @@ class _Normalised(torch.autograd.Function):
         return unit
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> Tensor:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> Tensor:
         unit, size = ctx.saved_tensors
         along = torch.einsum("nd,nd->n", gradient, unit).unsqueeze(-1)
         return torch.addcmul(gradient, unit, along, value=-1).div_(size)
@@ -30,7 +30,7 @@ class _Normalised(torch.autograd.Function):
 
 def normalised(rows: Tensor) -> Tensor:
     """The rows at length one: (n, d) -> (n, d)."""
-    units: Tensor = _Normalised.apply(rows)  # type: ignore[no-untyped-call]
+    units: Tensor = _Normalised.apply(rows)
     return units
 
 

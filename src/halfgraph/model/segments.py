@@ -26,7 +26,7 @@ class _Grouped(torch.autograd.Function):
         return torch.empty_like(products).index_copy_(0, order, products)
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:  # type: ignore[override]
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         taken, weight, order = ctx.saved_tensors
         arrived = gradient.index_select(0, order)
         pieces = list(zip(ctx.which, taken.split(ctx.sizes), arrived.split(ctx.sizes), strict=True))
@@ -57,5 +57,5 @@ def _add_to_weight(weight: Tensor, pieces: list[tuple[int, Tensor, Tensor]]) -> 
 
 def grouped_matmul(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
     """`rows[i] @ weight[groups[i]]`: (n, d), (groups, d, e), (n,) -> (n, e)."""
-    product: Tensor = _Grouped.apply(rows, weight, groups)  # type: ignore[no-untyped-call]
+    product: Tensor = _Grouped.apply(rows, weight, groups)
     return product

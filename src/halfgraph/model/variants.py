@@ -19,7 +19,8 @@ class Variant:
 
 
 def _cga(heads: int) -> Variant:
-    architecture = {"projection": "bilinear", "intersection": "attention", "centre": "min", "heads": heads}
+    architecture: dict[str, str | int] = {"projection": "bilinear", "intersection": "attention", "centre": "min"}
+    architecture["heads"] = heads
     return Variant(f"CGA+KG+{heads}[min]", architecture, kg_phase=True)
 
 

@@ -72,8 +72,8 @@ class FromWorkload:
 def _none(shape: Shape) -> Questions:
     """No questions of a structure."""
     column = np.empty(0, np.int32)
-    wide = (np.empty((0, n), np.int32) for n in (shape.anchor_count, shape.relation_count))
-    return Questions(shape, *wide, column, column, column)
+    anchors, relations = (np.empty((0, n), np.int32) for n in (shape.anchor_count, shape.relation_count))
+    return Questions(shape, anchors, relations, column, column, column)
 
 
 @dataclass(frozen=True)

@@ -109,7 +109,7 @@ def _step(encoder: Encoder, optimiser: Optimiser, batch: Batch, recipe: Recipe, 
         value = float(loss.detach())
         if value != value:
             raise Diverged(progress.step, run)
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
     optimiser.step(_learning_rate(recipe, progress))
     progress.step += 1
     progress.questions += len(batch)

@@ -58,7 +58,7 @@ def _fused_adam(
     """Nothing; Adam in one pass over each parameter; gradients are set to zero."""
     gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
     steps = [torch.tensor(float(step), device=parameter.device) for parameter in parameters]
-    torch._fused_adam_(  # type: ignore[attr-defined]
+    torch._fused_adam_(
         [parameter.data for parameter in parameters],
         gradients,
         first,
