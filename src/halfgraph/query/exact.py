@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.kernels import answer_sets, are_answers, edges_of, steps_of
+from halfgraph.query.kernels import answer_sets, are_answers, edges_of, plain, steps_of
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold, nodes, shared_variables
 
@@ -98,11 +98,11 @@ class Exact:
         self._check(batch)
         if batch.program.joins:
             return Ragged.of([self.answers(batch.query(row)) for row in range(len(batch))])
-        steps = steps_of(batch.program)
+        steps, anchors, relations = steps_of(batch.program), plain(batch.anchors), plain(batch.relations)
 
         def some(rows: slice) -> tuple[Entities, NDArray[np.int64]]:
             found: tuple[Entities, NDArray[np.int64]] = answer_sets(
-                self.edges, steps, batch.anchors[rows], batch.relations[rows], self.relaxed
+                self.edges, steps, anchors[rows], relations[rows], self.relaxed
             )
             return found
 
@@ -118,11 +118,12 @@ class Exact:
             return np.array(found, dtype=bool)
         if batch.program.longest > LONGEST:
             return self._among_answers(batch, entities, threads)
-        steps = steps_of(batch.program)
+        steps, anchors, relations = steps_of(batch.program), plain(batch.anchors), plain(batch.relations)
+        candidates = plain(entities)
 
         def some(rows: slice) -> NDArray[np.bool_]:
             found: NDArray[np.bool_] = are_answers(
-                self.edges, steps, batch.anchors[rows], batch.relations[rows], entities[rows], self.relaxed
+                self.edges, steps, anchors[rows], relations[rows], candidates[rows], self.relaxed
             )
             return found
 

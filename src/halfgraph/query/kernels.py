@@ -16,18 +16,19 @@ compiled = njit(cache=True, nogil=True)
 
 def edges_of(graph: KnowledgeGraph) -> tuple[Any, ...]:
     """The arrays of a graph as the kernels take them: plain, read-only, with the ranges of the kinds."""
-    return tuple(map(_plain, (graph.starts, graph.relations, graph.tails, graph.kinds.starts)))
+    return tuple(map(plain, (graph.starts, graph.relations, graph.tails, graph.kinds.starts)))
 
 
 def steps_of(program: Program) -> tuple[Any, ...]:
     """The arrays of a program as the kernels take them."""
     columns = (program.operations, program.places, program.kinds, program.child_starts, program.children)
-    return tuple(map(_plain, columns))
+    return tuple(map(plain, columns))
 
 
-def _plain(array: Any) -> Any:
-    view = np.asarray(array).view(np.ndarray)
-    view.flags.writeable = False  # memory-mapped arrays are read-only: one type, so each kernel is compiled once
+def plain(array: Any) -> Any:
+    """The array as the kernels take it; of one type, mapped from disk or not, so that each kernel is compiled once."""
+    view = np.ascontiguousarray(array).view(np.ndarray)
+    view.flags.writeable = False
     return view
 
 

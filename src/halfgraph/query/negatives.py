@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.drawing import draw_negatives
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.kernels import edges_of, steps_of
+from halfgraph.query.kernels import edges_of, plain, steps_of
 from halfgraph.query.sampling import Drawn, Questions, Sampler, every_edge
 from halfgraph.query.shapes import Shape, keys_of
 
@@ -83,9 +83,9 @@ def fresh_negatives(
     Without `certain` a few quick draws must do: -1 also where negatives are rare among the candidates.
     """
     batch = questions.batch()
-    columns = (np.ascontiguousarray(batch.anchors), np.ascontiguousarray(batch.relations))
+    columns = tuple(map(plain, (batch.anchors, batch.relations, questions.answers)))
     drawn: Entities = draw_negatives(
-        edges_of(graph), steps_of(batch.program), *columns, questions.answers, count, hard, certain, np.uint64(seed)
+        edges_of(graph), steps_of(batch.program), *columns, count, hard, certain, np.uint64(seed)
     )
     return drawn
 

@@ -207,6 +207,11 @@ def _is_complete(description: Mapping[str, Any]) -> bool:
     )
 
 
+def _is_whole(column: Any, count: int) -> bool:
+    """Whether a column has something for each of so many questions."""
+    return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))
+
+
 @dataclass(frozen=True)
 class Workload:
     """Questions on disk."""
@@ -255,7 +260,7 @@ class Workload:
         if "answers" not in columns:
             raise FolderError(self.path, f"has no {split} questions of {shape.name}", advice=_AGAIN)
         lost = [name for name in NEEDED if name not in columns]
-        lost += [name for name, column in columns.items() if len(column) != len(columns["answers"])]
+        lost += [name for name, column in columns.items() if not _is_whole(column, len(columns["answers"]))]
         if lost:
             problem = f"the {split} questions of {shape.name} have lost some of: {', '.join(lost)}"
             raise FolderError(self.path, problem, advice=_AGAIN)
