@@ -193,7 +193,8 @@ def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices,
     views = [view for view in VIEWS if has_split or view == "train"]
     counts = {}
     for view in views:
-        edges = KnowledgeGraph.of(_together(parts, VIEWS[view]), graph.kinds, relation_count)
+        last = view == views[-1]  # the triples are given up then, to make room
+        edges = KnowledgeGraph.of(_together(parts, VIEWS[view], forget=last), graph.kinds, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
     description = {
@@ -224,9 +225,11 @@ def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices,
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def _together(parts: dict[str, Triples], names: Sequence[str]) -> Triples:
-    """The triples of several splits."""
+def _together(parts: dict[str, Triples], names: Sequence[str], *, forget: bool = False) -> Triples:
+    """The triples of several splits; with `forget` no others are kept."""
     found = [parts[name] for name in names if name in parts]
+    if forget:
+        parts.clear()
     return found[0] if len(found) == 1 else np.concatenate(found or [np.empty((0, 3), np.int32)])
 
 

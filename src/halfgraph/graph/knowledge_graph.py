@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import SettingError
 
 Ids = NDArray[np.int32]
+PIECE = 65_536
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ class KnowledgeGraph:
         """The graph of some triples (n, 3): head, even relation, tail; duplicates count once."""
         entity_count = int(kinds.starts[-1])
         keys = edge_keys(triples, entity_count, relation_count)
+        del triples  # the caller may have given them up: the peak of an import is here
         starts = np.searchsorted(keys, np.arange(entity_count + 1) * (relation_count * entity_count))
         relations, tails = split_keys(keys, entity_count, relation_count)
         return cls(starts, relations, tails, kinds, relation_count)
@@ -105,16 +107,29 @@ def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[n
         part *= entity_count
         part += triples[:, tail]
     keys.sort()
-    first = np.ones(len(keys), dtype=bool)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return keys if first.all() else keys[first]
+    return _distinct(keys)
+
+
+def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Sorted numbers, each once, moved to the front of the same memory."""
+    kept, last = 0, -1
+    for first in range(0, len(keys), PIECE):
+        piece = keys[first : first + PIECE]
+        new = np.empty(len(piece), dtype=bool)
+        np.not_equal(piece[1:], piece[:-1], out=new[1:])
+        new[0] = piece[0] != last
+        last = int(piece[-1])
+        distinct = piece[new]
+        keys[kept : kept + len(distinct)] = distinct
+        kept += len(distinct)
+    return keys[:kept]
 
 
 def split_keys(keys: NDArray[np.int64], entity_count: int, relation_count: int) -> tuple[Ids, Ids]:
     """The relations and tails behind edge numbers."""
     relations, tails = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
-    for first in range(0, len(keys), 65_536):  # piece by piece: wide intermediate numbers would double the peak
-        piece = slice(first, first + 65_536)
+    for first in range(0, len(keys), PIECE):  # piece by piece: wide intermediate numbers would double the peak
+        piece = slice(first, first + PIECE)
         rest, tails[piece] = np.divmod(keys[piece], entity_count)
         np.remainder(rest, relation_count, out=relations[piece], casting="unsafe")
     return relations, tails

@@ -3,10 +3,16 @@
 Gathering the matrices (`einsum` over `weight[groups]`) moves d times as many numbers; this moves each matrix once.
 """
 
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
+
+Job = TypeVar("Job")
+FEW = 64  # groups that are not worth sharing among threads
 
 
 class _Grouped(torch.autograd.Function):
@@ -18,9 +24,12 @@ class _Grouped(torch.autograd.Function):
         which, counts = torch.unique_consecutive(groups.index_select(0, order), return_counts=True)
         taken = rows.index_select(0, order)
         products = taken.new_empty(len(taken), weight.shape[2])
-        sizes, matrices = counts.tolist(), weight.unbind(0)
-        for group, some, out in zip(which.tolist(), taken.split(sizes), products.split(sizes), strict=True):
-            torch.mm(some, matrices[group], out=out)
+        sizes, matrices = counts.tolist(), weight.detach().unbind(0)
+        jobs = [
+            (some, matrices[group], out)
+            for group, some, out in zip(which.tolist(), taken.split(sizes), products.split(sizes), strict=True)
+        ]
+        share(jobs, _multiply)
         ctx.save_for_backward(taken, weight, order)
         ctx.which, ctx.sizes = which.tolist(), sizes
         return torch.empty_like(products).index_copy_(0, order, products)
@@ -29,30 +38,63 @@ class _Grouped(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
         taken, weight, order = ctx.saved_tensors
         arrived = gradient.index_select(0, order)
-        pieces = list(zip(ctx.which, taken.split(ctx.sizes), arrived.split(ctx.sizes), strict=True))
+        pieces = arrived.split(ctx.sizes)
         to_rows = to_weight = None
         if ctx.needs_input_grad[0]:
             found = torch.empty_like(taken)
-            matrices = weight.unbind(0)
-            for (group, _, some), out in zip(pieces, found.split(ctx.sizes), strict=True):
-                torch.mm(some, matrices[group].t(), out=out)
+            turned = weight.detach().transpose(1, 2).unbind(0)
+            outs = found.split(ctx.sizes)
+            share([(some, turned[k], out) for k, some, out in zip(ctx.which, pieces, outs, strict=True)], _multiply)
             to_rows = torch.empty_like(found).index_copy_(0, order, found)
         if ctx.needs_input_grad[1]:
-            to_weight = _add_to_weight(weight, pieces)
+            # Several products with one weight in a step would each make and add a tensor as large as all matrices
+            # together, so the sums go into the gradient that is there already.
+            in_place = weight.is_leaf and weight.grad is not None
+            sums = weight.grad if in_place else torch.zeros_like(weight)
+            matrices, sources = sums.unbind(0), taken.split(ctx.sizes)
+            jobs = [(matrices[k], some, out) for k, some, out in zip(ctx.which, sources, pieces, strict=True)]
+            share(jobs, _add_products)
+            to_weight = None if in_place else sums
         return to_rows, to_weight, None
 
 
-def _add_to_weight(weight: Tensor, pieces: list[tuple[int, Tensor, Tensor]]) -> Tensor | None:
-    """The gradient of the weight, or None after it was added to `weight.grad` in place.
+@torch.no_grad()
+def _multiply(jobs: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
+    """Nothing; each product is written to its place."""
+    for some, matrix, out in jobs:
+        torch.mm(some, matrix, out=out)
 
-    Several products with one weight in a step would each make and add a tensor as large as all matrices together.
+
+@torch.no_grad()
+def _add_products(jobs: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
+    """Nothing; each product is added to its matrix."""
+    for matrix, some, arrived in jobs:
+        matrix.addmm_(some.t(), arrived)
+
+
+def share(jobs: Sequence[Job], work: Callable[[Sequence[Job]], None]) -> None:
+    """Nothing; the jobs are done, by as many threads as torch may use.
+
+    torch shares out one large product, not many small ones. No two jobs write to one place, so the result is the same.
     """
-    in_place = weight.is_leaf and weight.grad is not None and not torch.is_grad_enabled()
-    sums = weight.grad if in_place and weight.grad is not None else torch.zeros_like(weight)
-    matrices = sums.unbind(0)
-    for group, some, arrived in pieces:
-        matrices[group].addmm_(some.t(), arrived)
-    return None if in_place else sums
+    threads = torch.get_num_threads()
+    if threads == 1 or len(jobs) < FEW or not _is_on_cpu(jobs):
+        work(jobs)
+        return
+    torch.set_num_threads(1)  # within a job: the threads are taken
+    try:
+        list(_pool(threads).map(work, [jobs[first::threads] for first in range(threads)]))
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _is_on_cpu(jobs: Sequence[Any]) -> bool:
+    return bool(jobs[0][0].device.type == "cpu")
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="halfgraph-products")
 
 
 def grouped_matmul(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
