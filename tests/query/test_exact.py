@@ -1,3 +1,5 @@
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -62,6 +64,18 @@ def test_an_entity_is_an_answer_just_if_it_is_among_the_answers(given_, relaxed)
     exact = Exact(small.graph, relaxed)
     found = [entity for entity in small.plain.entities if exact.has_answer(query, entity)]
     assert found == exact.answers(query).tolist()
+
+
+@given(smalls(6))
+def test_membership_agrees_with_the_answers_on_all_paths_of_two_edges_whatever_the_kind_between(small):
+    count, exact = len(small.plain.kinds), Exact(small.graph)
+    relations = range(small.relation_count)
+    rows = np.array(list(product(range(count), relations, relations, range(count))), np.int32)
+    for kind in (None, *range(len(small.sizes))):
+        batch = compile_query(Project(Project(Anchor(rows[:, 0]), rows[:, 1], kind), rows[:, 2]))
+        sets = exact.answer_sets(batch)
+        among = [entity in found for entity, found in zip(rows[:, 3], sets, strict=True)]
+        assert exact.have_answers(batch, rows[:, 3]).tolist() == among
 
 
 @given(smalls(), st.sampled_from(NAMED), st.booleans(), st.integers(0, 2**32))
