@@ -83,7 +83,7 @@ def train(
     saved = time.monotonic()
     try:
         for batch in _prefetched(batches, progress, batches.recipe):
-            loss = _step(encoder, optimiser, batch, batches.recipe, progress, run)
+            loss = step(encoder, optimiser, batch, batches.recipe, progress, run)
             told(progress, loss)
             if progress.total is None and progress.step == WARM_UP:
                 progress.total = _steps_in(budget.minutes or 5.0, progress)
@@ -101,7 +101,7 @@ def train(
     return progress
 
 
-def _step(encoder: Encoder, optimiser: Optimiser, batch: Batch, recipe: Recipe, progress: Progress, run: Path) -> float:
+def step(encoder: Encoder, optimiser: Optimiser, batch: Batch, recipe: Recipe, progress: Progress, run: Path) -> float:
     """The loss of a step, after the weights were moved."""
     begun = time.perf_counter()
     with encoder.entities.normalised_once():
