@@ -104,7 +104,8 @@ def _use(threads: int | None, device: str) -> None:
 
     if threads is not None:
         torch.set_num_threads(threads)
-    if device.startswith("cuda") and not torch.cuda.is_available():
+    count = torch.cuda.device_count()
+    if device not in {"cpu", *(["cuda"] if count else []), *(f"cuda:{number}" for number in range(count))}:
         raise SettingError("--device", f"{device} is not there", advice="Pass --device cpu.")
 
 

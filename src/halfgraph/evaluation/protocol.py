@@ -52,8 +52,10 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
                 twins.append((name + HARD, questions.hard_negative, questions.hard_negatives))
             for twin, negative, many in twins:
                 there = negative >= 0
-                wrong = pair_scores(encoder, vectors[torch.from_numpy(there)], negative[there])
-                aucs[twin] = auc(right[there], wrong)
+                if there.any():
+                    wrong = pair_scores(encoder, vectors[torch.from_numpy(there)], negative[there])
+                    require_finite(wrong, twin)
+                    aucs[twin] = auc(right[there], wrong)
                 if many is not None and many.sizes().any():
                     aprs[twin] = mean_percentile(encoder, vectors, right, many)
     return PaperScores(aucs, aprs)

@@ -8,6 +8,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.negatives import Judging
 from halfgraph.query.sampling import Questions
+from halfgraph.query.shapes import STRUCTURES
 from halfgraph.query.workload import Counts, Plan, Workload, draw
 from halfgraph.training.loop import Validate
 
@@ -17,7 +18,8 @@ DRAWN = 1_000  # validation questions of each structure, where there is no workl
 def validation_questions(graph: Graph, workload: Workload | None, seed: int) -> list[Questions]:
     """The validation questions of a workload, or else fresh ones; none where the graph has no split."""
     if workload is not None:
-        return [workload.questions("valid", shape) for shape in workload.structures("valid")]
+        # Unions, which published workloads have, are not of the paper's types: they have no one vector.
+        return [workload.questions("valid", shape) for shape in workload.structures("valid") if shape in STRUCTURES]
     if not graph.has_split:
         return []
     plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, judging=Judging(most=200))

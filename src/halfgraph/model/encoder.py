@@ -163,11 +163,14 @@ def _intersection(architecture: Architecture, kind_count: int, generator: torch.
     )
 
 
-def usual_kinds(graph: KnowledgeGraph) -> NDArray[np.float32]:
-    """How often each kind is at the end of each relation, as shares: (relations, kinds)."""
-    counts = np.zeros((graph.relation_count, len(graph.kinds)), dtype=np.float32)
+def usual_kinds(graph: KnowledgeGraph) -> NDArray[np.int64]:
+    """How often each kind is at the end of each relation, as shares of 2^32: (relations, kinds).
+
+    Whole numbers, because their sum over the parts of an intersection is the same in any order.
+    """
+    counts = np.zeros((graph.relation_count, len(graph.kinds)))
     np.add.at(counts, (np.asarray(graph.relations), graph.kinds.of(np.asarray(graph.tails))), 1.0)
-    return counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)
+    return np.rint(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * 2**32).astype(np.int64)
 
 
 def _last_relations(node: Query) -> list[Column]:

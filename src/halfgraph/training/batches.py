@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import EmptyGraph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.kernels import answers_among, edges_of, steps_of
 from halfgraph.query.negatives import fresh_negatives
@@ -44,7 +45,7 @@ class FromWorkload:
     """The questions of a workload, in an order that is shuffled for each pass over them."""
 
     workload: Workload
-    _orders: dict[tuple[str, int], Ids] = field(default_factory=dict, repr=False)
+    _orders: dict[tuple[str, int, int], Ids] = field(default_factory=dict, repr=False)
 
     def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
         """The next questions of the pass; a structure that the workload lacks has none."""
@@ -61,9 +62,9 @@ class FromWorkload:
 
     def _order(self, shape: Shape, seed: int, a_pass: int, size: int) -> Ids:
         """The order of a pass."""
-        key = (shape.name, a_pass)
+        key = (shape.name, seed, a_pass)
         if key not in self._orders:
-            self._orders.pop((shape.name, a_pass - 2), None)
+            self._orders.pop((shape.name, seed, a_pass - 2), None)
             generator = np.random.default_rng([seed, a_pass, zlib.crc32(shape.name.encode())])
             self._orders[key] = generator.permutation(size).astype(np.int32)
         return self._orders[key]
@@ -132,6 +133,8 @@ class Batches:
             if count
         ]
         drawn = [(questions, weight) for questions, weight in drawn if len(questions)]
+        if not drawn:
+            raise EmptyGraph("there is no question of any structure that the recipe asks for")
         questions = [questions for questions, _ in drawn]
         answers = np.concatenate([some.answers for some in questions])
         weights = np.concatenate([np.full(len(some), weight / len(some), np.float32) for some, weight in drawn])

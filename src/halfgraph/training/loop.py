@@ -2,9 +2,13 @@
 
 import ctypes
 import json
+import math
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +21,7 @@ from halfgraph.training.batches import Batch, Batches
 from halfgraph.training.loss import batch_loss
 from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.recipe import Recipe
-from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors, save_tensors
+from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors, save_tensors, write_atomically
 
 WARM_UP = 12  # steps whose pace tells how many steps fit into the minutes given
 
@@ -34,14 +38,12 @@ class Budget:
 
 
 class Diverged(HalfgraphError):
-    """The loss is not a number."""
+    """The loss, or a weight, is not a number."""
 
-    def __init__(self, step: int, run: Path) -> None:
+    def __init__(self, what: str, step: int, run: Path) -> None:
         self.step = step
-        super().__init__(
-            f"the loss is not a number at step {step}. The last good checkpoint is kept in {run}; "
-            "try a smaller learning_rate."
-        )
+        kept = f"The last good checkpoint is kept in {run}" if (run / STATE).exists() else "There is no checkpoint yet"
+        super().__init__(f"{what} is not a number at step {step}. {kept}; try a smaller learning_rate.")
 
 
 @dataclass
@@ -50,6 +52,7 @@ class Progress:
 
     step: int = 0
     total: int | None = None
+    timed: bool = False  # the pace of the first steps told how many there are
     seconds: float = 0.0
     questions: int = 0
     best: float = float("-inf")
@@ -79,21 +82,26 @@ def train(
     tune_memory()
     parameters = dict(encoder.named_parameters())
     optimiser = Optimiser(parameters, {"entities.table"} if encoder.entities.sparse else set())
-    progress = _resumed(run, parameters, optimiser) or Progress(total=budget.steps)
-    saved = time.monotonic()
+    progress = _resumed(run, parameters, optimiser) or _begun(run, budget)
+    recipe, saved = batches.recipe, time.monotonic()
     try:
-        for batch in _prefetched(batches, progress, batches.recipe):
-            loss = step(encoder, optimiser, batch, batches.recipe, progress, run)
-            told(progress, loss)
-            if progress.total is None and progress.step == WARM_UP:
-                progress.total = _steps_in(budget.minutes or 5.0, progress)
-            if _is_time_to_validate(progress, budget):
-                _validate(encoder, validate, progress, loss, run)
-                if progress.since_best >= budget.patience:
-                    break
-            if time.monotonic() - saved > budget.checkpoint_seconds:
-                _checkpoint(run, parameters, optimiser, progress)
-                saved = time.monotonic()
+        for batch in _prefetched(batches, progress, budget):
+            begun = time.perf_counter()
+            loss = _learnt(encoder, batch, recipe, progress, run)
+            with _uninterrupted():
+                optimiser.step(_learning_rate(recipe, progress))
+                progress.step += 1
+                progress.questions += len(batch)
+                progress.seconds += time.perf_counter() - begun
+                told(progress, loss)
+                is_due = time.monotonic() - saved > budget.checkpoint_seconds
+                if progress.total is None and progress.step == WARM_UP:
+                    progress.total, is_due = _steps_in(budget.minutes or 5.0, progress), True
+                if _is_time_to_validate(progress, budget):
+                    _validate(encoder, validate, progress, loss, run)
+                if is_due:
+                    _checkpoint(run, parameters, optimiser, progress)
+                    saved = time.monotonic()
     except KeyboardInterrupt:
         _checkpoint(run, parameters, optimiser, progress)
         raise
@@ -101,19 +109,37 @@ def train(
     return progress
 
 
-def step(encoder: Encoder, optimiser: Optimiser, batch: Batch, recipe: Recipe, progress: Progress, run: Path) -> float:
-    """The loss of a step, after the weights were moved."""
-    begun = time.perf_counter()
+def _begun(run: Path, budget: Budget) -> Progress:
+    """The beginning of a run; what one that was killed before its first checkpoint has measured is forgotten."""
+    progress = Progress(total=budget.steps, timed=budget.steps is None)
+    _write_metrics(run, progress)
+    return progress
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """A time in which Ctrl-C waits, so that a checkpoint is always of whole steps, their validation included."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # Ctrl-C is told to the main thread only
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        signal.raise_signal(signal.SIGINT)
+
+
+def _learnt(encoder: Encoder, batch: Batch, recipe: Recipe, progress: Progress, run: Path) -> float:
+    """The loss of a step; the gradients are at the weights."""
     with encoder.entities.normalised_once():
         loss = batch_loss(encoder, batch, recipe)
         value = float(loss.detach())
-        if value != value:
-            raise Diverged(progress.step, run)
+        if not math.isfinite(value):
+            raise Diverged("the loss", progress.step, run)
         loss.backward()
-    optimiser.step(_learning_rate(recipe, progress))
-    progress.step += 1
-    progress.questions += len(batch)
-    progress.seconds += time.perf_counter() - begun
     return value
 
 
@@ -122,20 +148,31 @@ def _learning_rate(recipe: Recipe, progress: Progress) -> float:
     return recipe.learning_rate * (1.0 - progress.share) if recipe.decay == "linear" else recipe.learning_rate
 
 
-def _prefetched(batches: Batches, progress: Progress, recipe: Recipe) -> Iterator[Batch]:
+def _prefetched(batches: Batches, progress: Progress, budget: Budget) -> Iterator[Batch]:
     """The batches up to the last step, the next one being made while one is learnt from."""
 
-    def make(step: int) -> Batch:
-        burning_in = bool(recipe.burn_in) and progress.total is not None and step < recipe.burn_in * progress.total
-        return batches.batch(step, burning_in=burning_in)
+    def make(step: int) -> Future[Batch]:
+        return pool.submit(batches.batch, step, burning_in=_is_burning_in(batches.recipe, progress, step))
 
     with ThreadPoolExecutor(1) as pool:
-        waiting: Future[Batch] = pool.submit(make, progress.step)
-        while progress.total is None or progress.step < progress.total:
+        waiting = make(progress.step)
+        while not _is_over(progress, budget):
             batch = waiting.result()
-            waiting = pool.submit(make, progress.step + 1)
+            waiting = make(progress.step + 1)
             yield batch
         waiting.cancel()
+
+
+def _is_over(progress: Progress, budget: Budget) -> bool:
+    """Whether all steps are done, or validation has not got better for a while."""
+    return progress.since_best >= budget.patience or (progress.total is not None and progress.step >= progress.total)
+
+
+def _is_burning_in(recipe: Recipe, progress: Progress, step: int) -> bool:
+    """Whether one-edge questions are alone in a step; never while the pace of usual steps is measured."""
+    if not recipe.burn_in or progress.total is None or (progress.timed and step <= WARM_UP):
+        return False
+    return step < recipe.burn_in * progress.total
 
 
 def _steps_in(minutes: float, progress: Progress) -> int:
@@ -153,6 +190,7 @@ def _is_time_to_validate(progress: Progress, budget: Budget) -> bool:
 
 def _validate(encoder: Encoder, validate: Validate | None, progress: Progress, loss: float, run: Path) -> None:
     """Nothing; the model is measured, and kept if it is the best so far. Without validation the last is kept."""
+    _require_finite(dict(encoder.named_parameters()), progress, run)
     encoder.eval()
     measured = validate(encoder) if validate else {"score": float(progress.step)}
     encoder.train()
@@ -163,12 +201,19 @@ def _validate(encoder: Encoder, validate: Validate | None, progress: Progress, l
     pace = round(progress.questions / max(progress.seconds, 1e-9))
     row = {"step": progress.step, "seconds": round(progress.seconds, 1), "loss": loss, "questions_per_second": pace}
     progress.history.append(row | measured)
-    with (run / METRICS).open("a", encoding="utf-8") as file:
-        file.write(json.dumps(row | measured) + "\n")
+    _write_metrics(run, progress)
+
+
+def _require_finite(parameters: dict[str, Any], progress: Progress, run: Path) -> None:
+    """Nothing, or an error where a weight is not a number: no such weights are ever written."""
+    for name, parameter in parameters.items():
+        if not torch.isfinite(parameter).all():
+            raise Diverged(f"a weight ({name})", progress.step, run)
 
 
 def _checkpoint(run: Path, parameters: dict[str, Any], optimiser: Optimiser, progress: Progress) -> None:
     """Nothing; all that is needed to go on is written."""
+    _require_finite(parameters, progress, run)
     tensors = {f"weight.{name}": parameter for name, parameter in parameters.items()} | optimiser.state()
     save_tensors(run / STATE, tensors, {"progress": json.dumps(vars(progress))})
 
@@ -187,14 +232,13 @@ def _resumed(run: Path, parameters: dict[str, Any], optimiser: Optimiser) -> Pro
             raise FolderError(run / STATE, problem, advice="Pass the settings that the run began with.")
         parameter.copy_(found)
     optimiser.load(tensors, progress.step)
-    _forget_later(run, progress)
+    _write_metrics(run, progress)  # what was measured after the checkpoint is about to be measured again
     return progress
 
 
-def _forget_later(run: Path, progress: Progress) -> None:
-    """Nothing; what was written after the checkpoint is taken out of the metrics, for it is about to happen again."""
-    lines = [json.dumps(row) + "\n" for row in progress.history]
-    (run / METRICS).write_text("".join(lines), encoding="utf-8")
+def _write_metrics(run: Path, progress: Progress) -> None:
+    """Nothing; the metrics are a line for each validation."""
+    write_atomically(run / METRICS, "".join(json.dumps(row) + "\n" for row in progress.history))
 
 
 def tune_memory() -> None:

@@ -33,7 +33,8 @@ def hinge_losses(
     """The mean over a question's negatives of max(0, margin - cos(q, a) + cos(q, a-)): (n,) (eqs. 10 and 12)."""
     right = (vectors * encoder.entities(_ids(answers, encoder))).sum(dim=-1)
     there = torch.from_numpy(negatives >= 0).to(vectors)  # (n, negatives)
-    wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder)).view(*negatives.shape, -1)
+    wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder))
+    wrong_vectors = wrong_vectors.view(*negatives.shape, vectors.shape[1])
     wrong = (vectors.unsqueeze(1) * wrong_vectors).sum(dim=-1)
     losses = F.relu(margin - right.unsqueeze(1) + wrong) * there
     return losses.sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
@@ -49,11 +50,12 @@ def hard_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
     else:
         # A margin of 0 and a soft hinge: how likely the hard negative is taken for the answer.
         right = (chosen * encoder.entities(_ids(answers, encoder))).sum(dim=-1, keepdim=True)
-        wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder)).view(*negatives.shape, -1)
+        wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder))
+        wrong_vectors = wrong_vectors.view(*negatives.shape, vectors.shape[1])
         wrong = (chosen.unsqueeze(1) * wrong_vectors).sum(dim=-1)
         there = torch.from_numpy(negatives >= 0).to(vectors)
         some = (F.softplus((wrong - right) / recipe.temperature) * there).sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
-    return torch.zeros(len(vectors), dtype=vectors.dtype).index_copy(0, torch.from_numpy(rows), some)
+    return vectors.new_zeros(len(vectors)).index_copy(0, torch.from_numpy(rows).to(vectors.device), some)
 
 
 def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature: float) -> Tensor:
@@ -74,7 +76,7 @@ def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature:
         scores = scores.masked_fill(mask[:, : scores.shape[1]], NEVER)
         logits = torch.cat([score, scores], dim=1) / temperature
         losses.append(torch.logsumexp(logits, dim=1) - logits[:, 0])
-    return torch.empty(len(vectors), dtype=vectors.dtype).index_copy(0, place, torch.cat(losses))
+    return vectors.new_empty(len(vectors)).index_copy(0, place, torch.cat(losses))
 
 
 def _ids(ids: np.ndarray, encoder: Encoder) -> Tensor:

@@ -33,7 +33,12 @@ class Recipe:
     uniform: Literal["answers", "relations", "triples"] = "answers"
 
     def __post_init__(self) -> None:
-        for name, known in (("loss", ("softmax", "hinge")), ("decay", ("linear", "none"))):
+        choices = {
+            "loss": ("softmax", "hinge"),
+            "decay": ("linear", "none"),
+            "uniform": ("answers", "relations", "triples"),
+        }
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 problem = f'cannot be "{getattr(self, name)}"'
                 raise SettingError(name, problem, advice=f"Known: {', '.join(known)}.")
@@ -45,10 +50,14 @@ class Recipe:
                 raise SettingError(name, f"must be above 0, found {getattr(self, name)}")
         if self.one_edge + self.longer + self.neighbourhoods == 0:
             raise SettingError("one_edge", "longer and neighbourhoods are all 0, so there is nothing to learn from")
-        if self.kind_negatives + self.other_negatives == 0:
-            raise SettingError(
-                "kind_negatives", "and other_negatives are both 0, so there is nothing to tell answers from"
-            )
+        if not 0 <= self.burn_in <= 1 or (self.burn_in and not self.one_edge):
+            problem = f"is a share of the steps, in which one_edge questions are alone; found {self.burn_in}"
+            raise SettingError("burn_in", problem, advice="Pass a number from 0 to 1, and one_edge above 0.")
+        if self.kind_negatives + self.other_negatives * (self.loss == "softmax") == 0:
+            problem = "must be at least 1: a hinge has no other_negatives"
+            if self.loss == "softmax":
+                problem = "and other_negatives are both 0, so there is nothing to tell answers from"
+            raise SettingError("kind_negatives", problem)
 
 
 # The paper's plain recipe: a margin of 1, one negative of each sort, 512 of each, Adam at 0.001, all weights equal.

@@ -1,7 +1,6 @@
 """A run from its beginning, or from where it stopped, to a trained model in a folder; and a trained model back."""
 
 import json
-import shutil
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 import torch
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.folder import Graph
+from halfgraph.graph.folder import Graph, new_folder
 from halfgraph.model.encoder import Architecture, Encoder, describe
 from halfgraph.query.sampling import Sampler
 from halfgraph.query.workload import Workload
@@ -53,13 +52,9 @@ def start(out: Path, graph: Graph, settings: Mapping[str, Mapping[str, Any]], se
             problem = "was begun with other settings"
             raise FolderError(out, problem, advice="Resume with the settings in its config.toml and its seed.")
         return
-    out.mkdir(parents=True)
-    try:
-        write_atomically(out / CONFIG, text)
-        write_atomically(out / PROVENANCE, json.dumps(provenance(graph, seed), indent=1))
-    except FolderError:
-        shutil.rmtree(out, ignore_errors=True)
-        raise
+    with new_folder(out, made_by="the run") as folder:
+        (folder / CONFIG).write_text(text, encoding="utf-8")
+        (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed), indent=1), encoding="utf-8")
 
 
 def run(

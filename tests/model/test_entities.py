@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import torch
+
+from halfgraph.model import entities as entities_module
+from halfgraph.model.entities import Entities, normalised
+from model_oracles import look_up
+
+
+def made(count: int = 9, dim: int = 4) -> Entities:
+    return Entities(count, dim, torch.Generator().manual_seed(0)).double()
+
+
+def test_an_entity_is_its_row_at_length_one() -> None:
+    entities = made()
+    table = entities.table.detach().numpy()
+    ids = torch.tensor([3, 0, 3, 8])
+    for vector, entity in zip(entities(ids).detach().numpy(), ids.tolist(), strict=True):
+        np.testing.assert_allclose(vector, look_up(table, entity), rtol=0, atol=1e-10)
+    torch.testing.assert_close(torch.linalg.vector_norm(entities.every(), dim=1), torch.ones(9, dtype=torch.float64))
+
+
+def test_the_gradient_of_a_length_of_one_is_the_difference_quotient() -> None:
+    rows = torch.randn(5, 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(normalised, (rows,))
+
+
+def test_the_gradient_is_that_of_the_composed_formula() -> None:
+    rows = torch.randn(50, 16, generator=torch.Generator().manual_seed(1), dtype=torch.float64, requires_grad=True)
+    weights = torch.randn(50, 16, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
+    (own,) = torch.autograd.grad((normalised(rows) * weights).sum(), rows)
+    (composed,) = torch.autograd.grad((rows / rows.norm(dim=1, keepdim=True) * weights).sum(), rows)
+    torch.testing.assert_close(own, composed, rtol=0, atol=1e-12)
+
+
+def test_a_row_of_zeros_has_no_direction_and_is_no_nan() -> None:
+    rows = torch.zeros(2, 3, dtype=torch.float64, requires_grad=True)
+    found = normalised(rows)
+    assert torch.equal(found.detach(), torch.zeros(2, 3, dtype=torch.float64))
+    found.sum().backward()
+    assert rows.grad is not None
+    assert torch.isfinite(rows.grad).all()
+
+
+def test_an_entity_that_is_looked_up_twice_gets_both_gradients() -> None:
+    entities = made()
+    weights = torch.randn(4, 4, generator=torch.Generator().manual_seed(3), dtype=torch.float64)
+    (entities(torch.tensor([2, 5, 2, 2])) * weights).sum().backward()
+    gathered = entities.table.grad
+    entities.table.grad = None
+    for place, entity in enumerate([2, 5, 2, 2]):
+        (entities(torch.tensor([entity])) * weights[place]).sum().backward()
+    torch.testing.assert_close(gathered, entities.table.grad)
+
+
+def test_a_table_normalised_once_gives_the_same_vectors_and_gradients() -> None:
+    entities, ids = made(), torch.tensor([1, 7, 1])
+    weights = torch.randn(3, 4, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    (entities(ids) * weights).sum().backward()
+    gradient, vectors = entities.table.grad, entities(ids)
+    entities.table.grad = None
+    with entities.normalised_once():
+        assert torch.equal(entities(ids), vectors)
+        (entities(ids) * weights).sum().backward()
+    torch.testing.assert_close(entities.table.grad, gradient)
+
+
+def test_a_table_that_changed_afterwards_is_normalised_anew() -> None:
+    entities, ids = made(), torch.tensor([1])
+    with entities.normalised_once():
+        before = entities(ids)
+    with torch.no_grad():
+        entities.table.add_(1.0)
+    assert not torch.equal(entities(ids), before)
+
+
+def test_the_time_in_which_a_table_does_not_change_ends_with_an_error_too() -> None:
+    entities = made()
+
+    def failing() -> None:
+        with entities.normalised_once():
+            raise ValueError
+
+    with pytest.raises(ValueError):  # noqa: PT011
+        failing()
+    assert entities._all is None
+
+
+def test_a_large_table_has_a_gradient_for_the_rows_looked_up_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entities_module, "SPARSE_ABOVE", 5)
+    large, small, ids = made(6), made(5), torch.tensor([4, 1, 4])
+    assert (large.sparse, small.sparse) == (True, False)
+    weights = torch.randn(3, 4, generator=torch.Generator().manual_seed(5), dtype=torch.float64)
+    with torch.no_grad():
+        small.table.copy_(large.table[:5])
+    for entities in (large, small):
+        with entities.normalised_once():
+            (entities(ids) * weights).sum().backward()
+    gradient = large.table.grad
+    assert gradient is not None
+    assert gradient.is_sparse
+    assert set(gradient.coalesce().indices()[0].tolist()) == {1, 4}
+    assert small.table.grad is not None
+    torch.testing.assert_close(gradient.to_dense()[:5], small.table.grad)
+
+
+def test_the_same_seed_gives_the_same_table() -> None:
+    assert torch.equal(made().table, made().table)
+    other = Entities(9, 4, torch.Generator().manual_seed(1)).double()
+    assert not torch.equal(made().table, other.table)

@@ -1,0 +1,164 @@
+from collections.abc import Callable
+from itertools import permutations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+import model_oracles
+from halfgraph.model.intersection import Attention, Counted, Gqe, KindNorm, Simple
+
+KINDS = torch.tensor([2, 0, 2, 1])
+MATCHES = torch.tensor([[1.0, 5.0, 450.0], [2.0, 2.0, 2.0], [0.0, 1.0, 3.0], [7.0, 1.0, 1.0]], dtype=torch.float64)
+
+
+def drawn(*shape: int, seed: int = 0) -> Tensor:
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+
+
+def attention(**given: object) -> Attention:
+    """An attention over three kinds whose every weight is random."""
+    made = Attention(3, 4, **{"heads": 2, "centre": "min", "generator": torch.Generator(), **given}).double()  # type: ignore[arg-type]
+    return shaken(made)
+
+
+def shaken(module: nn.Module) -> nn.Module:
+    with torch.no_grad():
+        for place, parameter in enumerate(module.parameters()):
+            parameter.add_(drawn(*parameter.shape, seed=place))
+    return module
+
+
+def gqe(centre: str) -> nn.Module:
+    return shaken(Gqe(3, 4, centre, torch.Generator().manual_seed(0)).double())
+
+
+OPERATORS: dict[str, Callable[[], nn.Module]] = {
+    "simple-mean": lambda: Simple("mean"),
+    "simple-min": lambda: Simple("min"),
+    "counted": Counted,
+    "gqe-mean": lambda: gqe("mean"),
+    "gqe-min": lambda: gqe("min"),
+    "attention": attention,
+    "attention-mean-1": lambda: attention(heads=1, centre="mean"),
+    "attention-kinds": lambda: attention(heads=8, norm_by_kind=True),
+    "attention-none": lambda: attention(activation="none"),
+}
+NAMES = sorted(OPERATORS)
+
+
+def weights_of(module: nn.Module) -> dict[str, np.ndarray]:
+    return {name: parameter.detach().numpy() for name, parameter in module.named_parameters()}
+
+
+def expected(name: str, operator: nn.Module, parts: Tensor, row: int) -> np.ndarray:
+    """What the equations give for one row."""
+    vectors, kind = list(parts[row].numpy()), int(KINDS[row])
+    if name == "counted":
+        return model_oracles.counted([int(count) for count in MATCHES[row][: len(vectors)]], vectors)
+    sort, _, rest = name.partition("-")
+    psi = "mean" if rest.startswith("mean") else "min"
+    if sort == "simple":
+        return model_oracles.PSI[psi](vectors)
+    if sort == "gqe":
+        return model_oracles.gqe(weights_of(operator), psi, kind, vectors)
+    activation = "none" if rest == "none" else "sigmoid"
+    return model_oracles.attention(weights_of(operator), psi, kind, vectors, activation)
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_an_intersection_is_its_equations(name: str, count: int) -> None:
+    operator, parts = OPERATORS[name](), drawn(len(KINDS), count, 4)
+    found = operator(parts, KINDS, MATCHES[:, :count]).detach().numpy()
+    for row in range(len(KINDS)):
+        np.testing.assert_allclose(found[row], expected(name, operator, parts, row), rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_gradient_of_an_intersection_is_the_difference_quotient(name: str) -> None:
+    operator = OPERATORS[name]()
+    names = [each for each, _ in operator.named_parameters()]
+
+    def intersect(parts: Tensor, *weights: Tensor) -> Tensor:
+        given = dict(zip(names, weights, strict=True))
+        return torch.func.functional_call(operator, given, (parts, KINDS, MATCHES[:, :2]))
+
+    weights = [parameter.detach().clone().requires_grad_() for parameter in operator.parameters()]
+    assert torch.autograd.gradcheck(intersect, (drawn(len(KINDS), 2, 4).requires_grad_(), *weights))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_order_of_parts_does_not_matter(name: str) -> None:
+    operator, parts = OPERATORS[name](), drawn(len(KINDS), 3, 4)
+    found = operator(parts, KINDS, MATCHES)
+    for order in permutations(range(3)):
+        again = operator(parts[:, order], KINDS, MATCHES[:, order])
+        torch.testing.assert_close(again, found, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_rows_do_not_see_each_other(name: str) -> None:
+    operator, parts = OPERATORS[name](), drawn(len(KINDS), 3, 4)
+    found = operator(parts, KINDS, MATCHES)
+    for row in range(len(KINDS)):
+        one = slice(row, row + 1)
+        torch.testing.assert_close(operator(parts[one], KINDS[one], MATCHES[one]), found[one], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("simple", "counted"))])
+def test_every_kind_has_weights_of_its_own(name: str) -> None:
+    operator, parts = OPERATORS[name](), drawn(1, 2, 4).expand(3, -1, -1)
+    found = operator(parts, torch.arange(3), MATCHES[:3, :2])
+    assert not torch.allclose(found[0], found[1])
+    assert not torch.allclose(found[1], found[2])
+
+
+@pytest.mark.parametrize("heads", [1, 4])
+def test_what_a_head_gives_sums_to_one_over_the_parts(heads: int) -> None:
+    operator, parts = attention(heads=heads), drawn(len(KINDS), 5, 4)
+    initial = operator.centre(parts)
+    shares = operator.shares(parts, initial, KINDS)
+    assert shares.shape == (len(KINDS), 5, heads)
+    assert (shares > 0).all()
+    torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(KINDS), heads, dtype=torch.float64))
+    for row in range(len(KINDS)):
+        weight = operator.attention.detach().numpy()
+        slow = model_oracles.shares(weight, int(KINDS[row]), initial[row].numpy(), list(parts[row].numpy()))
+        np.testing.assert_allclose(shares[row].detach().numpy(), slow, rtol=0, atol=1e-10)
+
+
+def test_attention_to_one_part_alone_is_that_part() -> None:
+    operator, parts = attention(), drawn(len(KINDS), 1, 4)
+    shares = operator.shares(parts, parts[:, 0], KINDS)
+    torch.testing.assert_close(shares, torch.ones_like(shares))
+
+
+def test_large_logits_do_not_overflow() -> None:
+    operator = attention()
+    with torch.no_grad():
+        operator.attention.mul_(1e6)
+    assert torch.isfinite(operator(drawn(len(KINDS), 3, 4), KINDS, MATCHES)).all()
+
+
+def test_a_path_counts_by_the_inverse_of_what_it_matches_as_wang_et_al_say() -> None:
+    # The paper's example: one triple pattern matches 450 triples, the other 5.
+    ends = torch.tensor([[[1.0], [0.0]]], dtype=torch.float64)
+    found = Counted()(ends, torch.tensor([0]), torch.tensor([[450.0, 5.0]], dtype=torch.float64))
+    torch.testing.assert_close(found, torch.tensor([[(1 / 450) / (1 / 450 + 1 / 5)]], dtype=torch.float64))
+
+
+def test_a_norm_by_kind_is_the_shared_one_where_the_kinds_agree() -> None:
+    shared, by_kind = KindNorm(1, 4).double(), KindNorm(3, 4).double()
+    with torch.no_grad():
+        shared.scale.copy_(drawn(1, 4))
+        shared.shift.copy_(drawn(1, 4, seed=1))
+        by_kind.scale.copy_(shared.scale.expand(3, -1))
+        by_kind.shift.copy_(shared.shift.expand(3, -1))
+    vectors = drawn(len(KINDS), 4)
+    torch.testing.assert_close(shared(vectors, KINDS), by_kind(vectors, KINDS), rtol=0, atol=1e-12)
+
+
+def test_one_kind_alone_may_have_a_norm_by_kind() -> None:
+    assert torch.isfinite(KindNorm(1, 4).double()(drawn(2, 4), torch.tensor([0, 0]))).all()

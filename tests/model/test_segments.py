@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import Tensor
+
+from halfgraph.model.segments import grouped_matmul
+
+# Groups in any order, some empty; one group; one row; none.
+GROUPINGS = [([2, 0, 2, 4, 0, 2], 5), ([0, 0, 0], 1), ([3, 3, 3, 3], 4), ([1], 3), ([], 2), ([4, 3, 2, 1, 0], 5)]
+
+
+def made(groups: list[int], group_count: int, inner: int = 3, outer: int = 2) -> tuple[Tensor, Tensor, Tensor]:
+    """Random rows and matrices in double precision, and the groups."""
+    generator = torch.Generator().manual_seed(len(groups))
+    rows = torch.randn(len(groups), inner, generator=generator, dtype=torch.float64)
+    weight = torch.randn(group_count, inner, outer, generator=generator, dtype=torch.float64)
+    return rows, weight, torch.tensor(groups, dtype=torch.int64)
+
+
+def gathered(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
+    """The same by gathering a matrix for each row."""
+    return torch.einsum("nd,nde->ne", rows, weight[groups])
+
+
+def gradients(
+    product: object, rows: Tensor, weight: Tensor, groups: Tensor, before: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """The gradients of a sum of sines of the products; `before` is what the weight has gathered already."""
+    rows, weight = rows.clone().requires_grad_(), weight.clone().requires_grad_()
+    weight.grad = None if before is None else before.clone()
+    product(rows, weight, groups).sin().sum().backward()  # type: ignore[operator]
+    assert rows.grad is not None
+    assert weight.grad is not None
+    return rows.grad, weight.grad
+
+
+@given(st.lists(st.integers(0, 4), max_size=12), st.integers(1, 4), st.integers(1, 4))
+def test_each_row_is_multiplied_by_its_own_matrix(groups: list[int], inner: int, outer: int) -> None:
+    rows, weight, which = made(groups, 5, inner, outer)
+    found = grouped_matmul(rows, weight, which)
+    assert found.shape == (len(groups), outer)
+    for place, group in enumerate(groups):
+        np.testing.assert_allclose(found[place], rows[place].numpy() @ weight[group].numpy(), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("groups", "count"), GROUPINGS)
+def test_the_gradient_is_the_difference_quotient(groups: list[int], count: int) -> None:
+    rows, weight, which = made(groups, count)
+    assert torch.autograd.gradcheck(grouped_matmul, (rows.requires_grad_(), weight.requires_grad_(), which))
+    assert torch.autograd.gradcheck(grouped_matmul, (rows.detach(), weight, which))
+    assert torch.autograd.gradcheck(grouped_matmul, (rows, weight.detach(), which))
+
+
+@pytest.mark.parametrize(("groups", "count"), GROUPINGS)
+@pytest.mark.parametrize("with_gradient", [False, True])
+def test_the_gradient_is_that_of_gathered_matrices_with_and_without_one_there_already(
+    groups: list[int], count: int, with_gradient: bool
+) -> None:
+    rows, weight, which = made(groups, count)
+    before = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
+    start = before if with_gradient else None
+    for one, other in zip(
+        gradients(grouped_matmul, rows, weight, which, start),
+        gradients(gathered, rows, weight, which, start),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_a_gradient_that_is_there_is_added_to_in_place() -> None:
+    rows, weight, which = made([1, 0, 1], 2)
+    weight.requires_grad_().grad = torch.ones_like(weight)
+    kept = weight.grad
+    grouped_matmul(rows, weight, which).sum().backward()
+    assert weight.grad is kept
+    assert not torch.equal(kept, torch.ones_like(weight))
+
+
+@pytest.mark.parametrize("with_gradient", [False, True])
+def test_several_products_with_one_weight_add_up(with_gradient: bool) -> None:
+    rows, weight, which = made([1, 0, 2, 1], 3, inner=3, outer=3)
+
+    def twice(product: object) -> object:
+        return lambda rows, weight, groups: product(product(rows, weight, groups), weight, groups.flip(0))  # type: ignore[operator]
+
+    start = torch.ones_like(weight) if with_gradient else None
+    for one, other in zip(
+        gradients(twice(grouped_matmul), rows, weight, which, start),
+        gradients(twice(gathered), rows, weight, which, start),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_a_part_of_a_weight_gives_its_gradient_to_the_whole() -> None:
+    rows, weight, which = made([1, 0, 1], 2, inner=4)
+
+    def half(product: object) -> object:
+        return lambda rows, weight, groups: product(rows[:, :2], weight.split(2, dim=1)[1], groups)  # type: ignore[operator]
+
+    for one, other in zip(
+        gradients(half(grouped_matmul), rows, weight, which, torch.ones_like(weight)),
+        gradients(half(gathered), rows, weight, which, torch.ones_like(weight)),
+        strict=True,
+    ):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+def test_a_gradient_that_is_spread_out_over_rows_is_taken_too() -> None:
+    rows, weight, which = made([1, 0, 1], 2)
+    rows, weight = rows.requires_grad_(), weight.requires_grad_()
+    grouped_matmul(rows, weight, which).sum().backward()  # the gradient of a sum has strides of zero
+    summed = gathered(rows, weight, which).sum()
+    torch.testing.assert_close(rows.grad, torch.autograd.grad(summed, rows)[0])
+
+
+def test_float32_is_within_rounding_of_float64() -> None:
+    rows, weight, which = made([0, 1, 2, 1] * 8, 3, inner=16, outer=16)
+    found = grouped_matmul(rows.float(), weight.float(), which)
+    torch.testing.assert_close(found.double(), gathered(rows, weight, which), rtol=1e-5, atol=1e-5)
