@@ -115,15 +115,16 @@ def _names(query: Query, target: str) -> dict[int, str]:
 
 def _sources_first(order: list[Query], meeting: Mapping[int, int]) -> list[int]:
     """The variables, each after those that lead to it where that can be; the target is left out."""
-    waiting: dict[int, set[int]] = {meeting[id(node)]: set() for node in order if not isinstance(node, Anchor)}
+    sources: dict[int, set[int]] = {meeting[id(node)]: set() for node in order if not isinstance(node, Anchor)}
     for node in order:
         if isinstance(node, Project) and not isinstance(node.source, Anchor):
-            waiting[meeting[id(node)]].add(meeting[id(node.source)])
-    waiting.pop(meeting[id(order[-1])], None)
+            sources[meeting[id(node)]].add(meeting[id(node.source)])
+    sources.pop(meeting[id(order[-1])], None)
+    waiting = dict.fromkeys(sources)
     found: list[int] = []
     while waiting:
-        ready = [one for one, sources in waiting.items() if not sources & set(waiting)]
-        found.append((ready or list(waiting))[0])
+        ready = (one for one in waiting if waiting.keys().isdisjoint(sources[one]))
+        found.append(next(ready, next(iter(waiting))))
         del waiting[found[-1]]
     return found
 
@@ -176,7 +177,7 @@ def by_name(name: str) -> list[tuple[int, str]]:
 
 
 def build(edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str]) -> dict[str, Query]:
-    """The node of each variable, in an order in which each comes after its sources; the last is the query."""
+    """The node of each variable; the edges differ, and the order has each variable after its sources."""
     found: dict[str, Query] = {}
     for variable in order:
         parts = [(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
@@ -184,7 +185,7 @@ def build(edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str])
         if len(parts) == 1:
             found[variable] = Project(*parts[0], kind)
         else:
-            found[variable] = intersect([Project(source, relation) for source, relation in parts], kind)
+            found[variable] = Intersect(tuple(Project(source, relation) for source, relation in parts), kind)
     return found
 
 

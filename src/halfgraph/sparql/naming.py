@@ -63,10 +63,16 @@ class Naming:
             raise refused("no variable in a pattern", place, pattern=pattern)
         if subject == object_:
             raise refused("loop", self.place(subject, predicate, object_), name=self.shown(subject))
-        if predicate.iri == TYPE and self.relation_or_none(TYPE) is None:
+        if predicate.iri == TYPE and not self.is_entity_type(object_):
             self.add_kind(subject, object_)
         else:
             self.named.links.append((self.term(subject), self.relation(predicate), self.term(object_)))
+
+    def is_entity_type(self, object_: Node) -> bool:
+        """Whether rdf:type is a relation of the graph like any other, and leads to this."""
+        if self.relation_or_none(TYPE) is None:
+            return False
+        return isinstance(object_, Variable) or self.find(self.graph.entities, object_.iri) is not None
 
     def add_kind(self, subject: Node, object_: Node) -> None:
         """Nothing; the kind of a variable is noted."""
@@ -132,9 +138,9 @@ class Naming:
         return UnknownName(self.shown(node), what=what, nearest=nearest, line=line, column=column, advice=advice)
 
     def nearest(self, words: Vocabulary, text: str) -> list[str]:
-        """The nearest names, shortened, each with its label where that says more."""
-        found = []
-        for number in words.nearest(text):
+        """The nearest names, shortened, each with its label where that says more; first the one with this last part."""
+        same, found = words.find(local_name(text)), []
+        for number in dict.fromkeys([*([] if same is None else [same]), *words.nearest(text)]):
             name, label = words.name(number), words.label(number)
             plain = label == local_name(name) or label == local_name(name).replace("_", " ")
             found.append(self.short(name) + ("" if plain else f" ({label})"))

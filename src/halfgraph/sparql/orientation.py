@@ -8,7 +8,7 @@ are several orders, the first one by the names of the variables is taken (?a bef
 order of the patterns in the text does not matter; nameless variables come after named ones.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from halfgraph.query.patterns import Edge, Term, by_name
@@ -55,18 +55,18 @@ class Net:
                 todo.extend((self.neighbours[name] & among) - found)
         return found
 
-    def hanging(self, later: set[str], before: set[str]) -> tuple[str, str] | None:
-        """A variable of those still to be ordered that no order has room for, and the one it hangs on.
+    def hanging(self) -> tuple[str, str] | None:
+        """A variable that no order has room for, and the one that it hangs on.
 
-        `before` are those of them that have a neighbour before. There is an order just if no variable is cut off from
-        its surroundings by taking out one other (an st-ordering of a graph without cut vertices; Lempel, Even and
-        Cederbaum, 1967).
+        There is an order just if no variable is cut off by taking out one other, or the target, or the entities: an
+        st-ordering of a graph without cut vertices (Lempel, Even and Cederbaum, 1967).
         """
-        if away := later - self.reached(before, later):
+        inner = set(self.inner)
+        if away := inner - self.reached(self.tied, inner):
             return min(away, key=_rank), self.target
-        for name in sorted(later, key=_rank):
-            rest = later - {name}
-            if away := rest - self.reached((before | self.neighbours[self.target]) & rest, rest):
+        for name in self.inner:
+            rest = inner - {name}
+            if away := rest - self.reached(self.tied | self.neighbours[self.target], rest):
                 return min(away, key=_rank), name
         return None
 
@@ -93,7 +93,7 @@ def refuse_unorderable(net: Net, source: Source) -> None:
     if not net.tied:
         first = Variable(net.target)
         raise refused("untied", place_of(source, first), name=first.shown(), through="")
-    if found := net.hanging(inner, inner & net.tied):
+    if found := net.hanging():
         first, through = Variable(found[0]), Variable(found[1])
         said = f" other than through {through.shown()}"
         raise refused("untied", place_of(source, first), name=first.shown(), through=said)
@@ -104,21 +104,15 @@ def find_order(net: Net) -> list[str]:
     order: list[str] = []
     later = net.inner
     while later:
-        ready = [name for name in later if name in net.tied or net.neighbours[name] & set(order)]
-        chosen = ready[0] if len(ready) == 1 else next(name for name in ready if _can_go_on(net, [*order, name]))
-        order.append(chosen)
-        later.remove(chosen)
+        ready = (name for name in later if name in net.tied or not net.neighbours[name].isdisjoint(order))
+        order.append(next(name for name in ready if _leaves_a_way(net, set(later) - {name})))
+        later.remove(order[-1])
     return order
 
 
-def _can_go_on(net: Net, order: Sequence[str]) -> bool:
-    """Whether a beginning of an order can be completed."""
-    later = set(net.neighbours) - set(order) - {net.target}
-    for place, name in enumerate(order):
-        if not net.neighbours[name] & {*order[place + 1 :], *later, net.target}:
-            return False
-    before = {name for name in later if name in net.tied or net.neighbours[name] & set(order)}
-    return net.hanging(later, before) is None and later <= net.reached(net.neighbours[net.target], later)
+def _leaves_a_way(net: Net, rest: set[str]) -> bool:
+    """Whether the variables that are left can be ordered; as nothing was cut off before, they need only a way out."""
+    return rest <= net.reached(net.neighbours[net.target], rest)
 
 
 def _edge(link: Link, place: Mapping[str, int]) -> Edge:

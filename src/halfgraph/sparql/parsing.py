@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from halfgraph.graph.statements import RDF
-from halfgraph.sparql.refusals import refused
+from halfgraph.sparql.refusals import MOST_PATTERNS, refused
 from halfgraph.sparql.tokens import Source
 
 _ONE_AT_A_TIME = threading.Lock()  # pyparsing keeps its state in its grammar
@@ -56,16 +56,19 @@ def parse(source: Source) -> Parsed:
         with _ONE_AT_A_TIME:
             select = _parser()(source.plain())[1]
     except RecursionError as error:
-        raise refused("size", None) from error
+        raise refused("nesting", None) from error
     except _parse_error() as error:
         raise refused("extension", None) from error
+    triples = tuple(dict.fromkeys(_Triples(source).of_groups(select.where)))
+    if len(triples) > MOST_PATTERNS:
+        raise refused("size", None)
     limits = select.limitoffset
     return Parsed(
         selected=tuple(str(one.var) for one in select.projection) if select.projection else None,
         distinct=select.modifier == "DISTINCT",
         limit=int(limits.limit) if limits and limits.limit is not None else None,
         offset=int(limits.offset) if limits and limits.offset is not None else 0,
-        triples=tuple(dict.fromkeys(_Triples(source).of_group(select.where))),
+        triples=triples,
     )
 
 
@@ -95,21 +98,18 @@ class _Triples:
         self.blank: dict[str, Variable] = {}
         self.paths: dict[tuple[Node, str, Node], int] = {}
 
-    def of_group(self, group: Any) -> Iterator[Triple]:
-        """Those of a group and of the groups inside it, which are joined all the same."""
-        for part in group.part or ():
-            if part.name == "TriplesBlock":
-                for terms in part.triples:
+    def of_groups(self, groups: Any) -> Iterator[Triple]:
+        """Those of groups side by side."""
+        for group in groups.part:
+            for block in group.graph[0].part or ():
+                for terms in block.triples:
                     for place in range(0, len(terms), 3):
                         yield from self.of_path(*terms[place : place + 3])
-            else:
-                for inner in part.graph:
-                    yield from self.of_group(inner)
 
     def of_path(self, subject: Any, path: Any, object_: Any) -> Iterator[Triple]:
         """Those of one pattern; the same pattern again gives the same."""
         ends = self.node(subject), self.node(object_)
-        steps = self.steps(path) if hasattr(path, "name") and path.name != "pname" else [(self.node(path), False)]
+        steps = self.steps(path)
         key = (ends[0], repr(steps), ends[1])
         number = self.paths.setdefault(key, len(self.paths))
         middles = [Variable(f"/{number}.{step}") for step in range(1, len(steps))]

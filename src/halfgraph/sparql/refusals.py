@@ -7,7 +7,8 @@ from halfgraph.sparql.tokens import Place, Source, Token
 
 LONGEST = 100_000  # characters
 MOST_TOKENS = 5_000
-DEEPEST = 50  # brackets in brackets
+MOST_PATTERNS = 200
+DEEPEST = 20  # brackets in brackets
 
 
 @dataclass(frozen=True)
@@ -165,8 +166,8 @@ REFUSALS = {
     ),
     "nesting": Refusal(f"brackets go more than {DEEPEST} deep, which is more than is read", "Write it without them."),
     "size": Refusal(
-        "the query has more patterns than can be read at once (about eighty)",
-        "Ask with fewer, or write several about one thing with ; between them.",
+        f"the query has more than {MOST_PATTERNS} patterns, which is more than is read",
+        "Ask with fewer.",
     ),
 }
 

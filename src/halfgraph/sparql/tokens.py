@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import NamedTuple
 
 from pyoxigraph import RdfFormat, parse
@@ -34,6 +35,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
+_DOTS_IN_A_GROUP = 20
 _FORMS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 
 
@@ -108,8 +110,22 @@ class Source:
         return "".join([*pieces, self.text[end:]])
 
     def plain(self) -> str:
-        """The query without its prologue and comments, a space between any two tokens."""
-        return " ".join(token.strict() for token in self.tokens[self.prologue_end :])
+        """The query for rdflib: without prologue and comments, a space between any two tokens, groups side by side.
+
+        rdflib's parser calls itself at each dot and gives up at about eighty, while groups one after another it takes
+        in a loop. In what can be read a brace, as a dot, only stands between patterns that are joined.
+        """
+        ends = {self.body[0]: "{ {", self.body[-1]: "} }"}
+        pieces, dots = [], 0
+        for before, token in pairwise([Token("mark", "", 0), *self.tokens[self.prologue_end :]]):
+            dots += token.says(".")
+            if token in ends:
+                pieces.append(ends[token])
+            elif token.says("{", "}") or (token.says(".") and dots % _DOTS_IN_A_GROUP == 0):
+                pieces.append("} {")
+            elif not (token.says(".") and before.says("{", "}")):
+                pieces.append(token.strict())
+        return " ".join(pieces)
 
     def iri(self, text: str) -> str | None:
         """The IRI that <...> or a prefixed name stands for; None where its prefix is not declared."""

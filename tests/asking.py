@@ -1,0 +1,44 @@
+"""The paper's Listing 1, and ways to speak of what is read and refused."""
+
+import pytest
+
+from halfgraph.errors import HalfgraphError
+from halfgraph.graph.folder import Graph
+from halfgraph.query.prefixes import COMMON
+from halfgraph.query.spelled import one_line
+from halfgraph.query.tree import Anchor
+from halfgraph.sparql.reading import read
+
+# As the paper prints it, the comma in the name without the backslash that SPARQL asks for.
+LISTING_1 = """
+	SELECT ?Disease
+	WHERE {
+	?Person dbo:deathCause ?Disease.
+	?Person dbo:almaMater dbr:University_of_California,_Los_Angeles .
+	dbr:Escape_Clause dbo:guest ?Person .
+	}
+"""
+
+
+def entity(graph: Graph, name: str) -> Anchor:
+    found = graph.entities.find(COMMON["dbr"] + name)
+    assert found is not None
+    return Anchor(found)
+
+
+def relation(graph: Graph, name: str) -> int:
+    found = graph.relations.find(COMMON["dbo"] + name)
+    assert found is not None
+    return 2 * found
+
+
+def line_of(text: str, graph: Graph) -> str:
+    """What a text is read as, on one line."""
+    return one_line(read(text, graph).query, graph)
+
+
+def refusal(text: str, graph: Graph) -> HalfgraphError:
+    """The error that a text gets."""
+    with pytest.raises(HalfgraphError) as caught:
+        read(text, graph)
+    return caught.value

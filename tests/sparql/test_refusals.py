@@ -1,0 +1,171 @@
+from pathlib import Path
+
+import pytest
+
+from asking import refusal
+from halfgraph.errors import SparqlError, UnknownName
+from halfgraph.graph.folder import Graph
+from halfgraph.sparql.refusals import REFUSALS
+from making import made
+
+HERE = "?x dbo:guest dbr:Escape_Clause"
+REFUSED = {
+    "OPTIONAL": (f"SELECT ?x {{\n {HERE}\n  OPTIONAL {{ ?x dbo:guest ?y }} }}", 3, 3),
+    "UNION": (f"SELECT ?x {{ {{ {HERE} }}\nUNION {{ {HERE} }} }}", 2, 1),
+    "FILTER": (f"SELECT ?x {{ # FILTER\n {HERE} FILTER(?x != 'FILTER') }}", 2, 33),
+    "MINUS": (f"SELECT ?x {{ {HERE} MINUS {{ {HERE} }} }}", 1, 44),
+    "BIND": ("SELECT ?x { BIND(dbr:Escape_Clause AS ?x) }", 1, 13),
+    "VALUES": ("SELECT ?x { ?x dbo:guest ?y } VALUES ?y { dbr:Escape_Clause }", 1, 31),
+    "aggregate": ("SELECT (count(?x) AS ?n) { ?x dbo:guest ?y }", 1, 9),
+    "GROUP BY": (f"SELECT ?x {{ {HERE} }}\ngroup by ?x", 2, 1),
+    "HAVING": (f"SELECT ?x {{ {HERE} }} HAVING(?x > 1)", 1, 46),
+    "ORDER BY": (f"SELECT ?x {{ {HERE} }} ORDER BY ?x", 1, 46),
+    "expression": (f"SELECT (?x AS ?y) {{ {HERE} }}", 1, 12),
+    "subquery": (f"SELECT ?x {{ {{ SELECT ?x {{ {HERE} }} }} }}", 1, 15),
+    "GRAPH": (f"SELECT ?x {{ GRAPH <http://g/> {{ {HERE} }} }}", 1, 13),
+    "SERVICE": (f"SELECT ?x {{ SERVICE <http://127.0.0.1:9/> {{ {HERE} }} }}", 1, 13),
+    "FROM": (f"SELECT ?x FROM <http://g/> {{ {HERE} }}", 1, 11),
+    "form": (f"PREFIX a: <http://a/>\n  ASK {{ {HERE} }}", 2, 3),
+    "update": ("PREFIX a: <http://a/>\nINSERT DATA { a:b a:c a:d }", 2, 1),
+    "path operator": ("SELECT ?x { ?x dbo:guest/dbo:spouse* dbr:Escape_Clause }", 1, 36),
+    "other words": (f"SELECT ?x {{ LATERAL {{ {HERE} }} }}", 1, 13),
+    "extension": ("SELECT ?x { ?x dbo:guest << dbr:a dbr:b dbr:c >> }", 1, 26),
+    "several variables": ("SELECT ?x ?y { ?x dbo:guest ?y }", 1, 11),
+    "no variable": ("SELECT * { dbr:Escape_Clause dbo:guest dbr:Escape_Clause }", 1, 8),
+    "missing variable": (f"SELECT ?y {{ {HERE} }}", 1, 8),
+    "variable relation": ("SELECT ?p {\n ?x ?p dbr:Escape_Clause }", 2, 5),
+    "variable class": (f"SELECT ?x {{ {HERE} ; a ?c }}", 1, 48),
+    "literal": ("SELECT ?x {\n\n ?x dbo:guest 'nobody at all'@en }", 3, 15),
+    "list": ("SELECT ?x { ?x dbo:guest (dbr:Escape_Clause) }", 1, 26),
+    "no variable in a pattern": (f"SELECT ?x {{ {HERE} . dbr:Escape_Clause a dbo:Work }}", 1, 46),
+    "loop": (f"SELECT ?x {{ {HERE} .\n ?x dbo:spouse ?x }}", 2, 2),
+    "two classes": (f"SELECT ?x {{ {HERE} ; a dbo:Person, dbo:Work }}", 1, 60),
+    "untied": (f"SELECT ?x {{ {HERE} .\n ?x dbo:spouse ?y }}", 2, 16),
+    "unconnected": (f"SELECT ?x {{ {HERE} .\n ?y dbo:guest dbr:Escape_Clause }}", 2, 2),
+    "length": (f"SELECT ?x {{ {HERE} }} #{'-' * 100_000}", None, None),
+    "nesting": ("SELECT ?x " + "{" * 21 + HERE + "}" * 21, None, None),
+    "size": ("SELECT ?x { ?x " + "dbo:guest/" * 200 + "dbo:guest dbr:Escape_Clause }", None, None),
+}
+
+
+def test_every_refusal_has_an_example() -> None:
+    assert set(REFUSED) == set(REFUSALS)
+
+
+@pytest.mark.parametrize("feature", REFUSED)
+def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: str) -> None:
+    text, line, column = REFUSED[feature]
+    error = refusal(text, dbpedia)
+    assert isinstance(error, SparqlError)
+    assert (error.feature, error.line, error.column) == (feature, line, column)
+    assert error.advice
+    assert "{" not in str(error).replace("{ ... }", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "SELECT ?x {\n ?x dbo:spouse dbr:Fritz_Feld .\n OPTIONAL { ?x dbo:guest ?y } }",
+            "line 3, column 2: OPTIONAL asks for what may be missing, and here every pattern must hold. Leave the "
+            "optional part out, or ask for it in a query of its own.",
+        ),
+        (
+            "SELECT ?x {\n\n\n ?x    dbo:almaMatter dbr:Escape_Clause }",
+            "line 4, column 8: no relation dbo:almaMatter in this graph. Did you mean dbo:almaMater?",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest dbr:Escape_Claus }",
+            "line 1, column 26: no entity dbr:Escape_Claus in this graph. Did you mean dbr:Escape_Clause?",
+        ),
+        (
+            "SELECT ?x { ?x dbo:deathCause dbr:Heart_Troubles }",
+            "line 1, column 31: no entity dbr:Heart_Troubles in this graph. Did you mean dbr:Cardiovascular_disease "
+            "(heart trouble)?",
+        ),
+        (
+            "PREFIX r: <http://dbpedia.org/resource/>\nSELECT ?x { ?x dbo:guest r:Frits_Feld }",
+            "line 2, column 26: no entity r:Frits_Feld in this graph. Did you mean dbr:Fritz_Feld?",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest <http://nowhere/> }",
+            "line 1, column 26: no entity <http://nowhere/> in this graph",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest dbr:Escape_Clause ; a dbo:Persons }",
+            "line 1, column 48: no kind dbo:Persons in this graph. Did you mean dbo:Person?",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest dbr:Escape_Clause ; a dbo:Xyzzy }",
+            "line 1, column 48: no kind dbo:Xyzzy in this graph. Its kinds are dbo:Person, dbo:Work, dbo:Disease.",
+        ),
+        (
+            "SELECT ?x {\n ?x dbo:guest dbr:Escape_Clause .\n ?film dbo:guest ?x }",
+            "line 3, column 2: ?film is not tied to any known entity other than through ?x, so there is nothing to "
+            "predict it from. Add a pattern that ties it to an entity, or leave it out.",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest ?y }",
+            "line 1, column 13: ?x is not tied to any known entity, so there is nothing to predict it from. Add a "
+            "pattern that ties it to an entity, or leave it out.",
+        ),
+        (
+            "SELECT ?x ?y { ?x dbo:guest ?y }",
+            "line 1, column 11: the query selects 2 variables (?x, ?y), and only one can be predicted. Select the one "
+            "whose answers you want.",
+        ),
+        (
+            'SELECT ?x { ?x dbo:guest "escape clause" }',
+            'line 1, column 26: "escape clause" is a literal, and patterns here tie entities to entities. Write the '
+            "entity itself, such as dbr:Escape_Clause, or leave this pattern out.",
+        ),
+        (
+            "SELECT ?x { ?x dbo:guest -5 }",
+            "line 1, column 27: 5 is a literal, and patterns here tie entities to entities. Write the entity itself, "
+            "or leave this pattern out.",
+        ),
+    ],
+)
+def test_a_refusal_says_what_where_and_what_to_try(dbpedia: Graph, text: str, message: str) -> None:
+    assert str(refusal(text, dbpedia)) == message
+
+
+@pytest.mark.parametrize("operator", ["*", "+", "?"])
+def test_repetition_in_a_path_is_refused_with_or_without_space(dbpedia: Graph, operator: str) -> None:
+    for space in ("", " "):
+        error = refusal(f"SELECT ?x {{ ?x dbo:guest{space}{operator} dbr:Escape_Clause }}", dbpedia)
+        assert str(error).startswith(f"line 1, column {25 + len(space)}: the path operator {operator} leaves open")
+
+
+@pytest.mark.parametrize("path", ["dbo:guest|dbo:spouse", "!dbo:guest", "!(dbo:guest|^dbo:spouse)"])
+def test_choices_in_a_path_are_refused(dbpedia: Graph, path: str) -> None:
+    error = refusal(f"SELECT ?x {{ ?x {path} dbr:Escape_Clause }}", dbpedia)
+    assert isinstance(error, SparqlError)
+    assert error.feature == "path operator"
+
+
+def test_an_unknown_name_has_fields(dbpedia: Graph) -> None:
+    error = refusal("SELECT ?x { ?x dbo:almaMatter dbr:Escape_Clause }", dbpedia)
+    assert isinstance(error, UnknownName)
+    assert (error.name, error.what, error.nearest) == ("dbo:almaMatter", "relation", ("dbo:almaMater",))
+    assert (error.line, error.column) == (1, 16)
+
+
+def test_a_name_of_another_namespace_is_offered(tmp_path: Path) -> None:
+    (tmp_path / "labels").write_text("P31\tinstance of\n")
+    graph = made(tmp_path, "Q1\tP31\tQ2\n", labels_files=(tmp_path / "labels",))
+    assert str(refusal("SELECT ?x { wd:Q1 wdt:P31 ?x }", graph)).endswith("Did you mean :Q1?")
+    assert str(refusal("SELECT ?x { :Q1 wdt:P31 ?x }", graph)).endswith("Did you mean :P31 (instance of)?")
+
+
+def test_words_inside_names_strings_and_comments_are_not_taken_for_keywords(dbpedia: Graph) -> None:
+    text = "PREFIX union: <http://x/FILTER> SELECT ?optional { ?optional union: dbr:Escape_Clause } # GROUP"
+    assert str(refusal(text, dbpedia)) == "line 1, column 62: no relation union: in this graph"
+
+
+def test_the_guide_shows_the_table_of_refusals() -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "sparql.md").read_text(encoding="utf-8")
+    table = guide.partition("| feature |")[2].partition("\n\n")[0].split("\n")[2:]
+    advice = [row.advice.replace("{{", "{").replace("}}", "}") for row in REFUSALS.values()]
+    rows = zip(REFUSALS.items(), advice, strict=True)
+    assert table == [f"| {feature} | {row.reason} | {said} |" for (feature, row), said in rows]
