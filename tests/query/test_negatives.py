@@ -30,7 +30,7 @@ def _impatient(monkeypatch):
 def test_easy_and_hard_answers_and_all_negatives_are_just_those(shape, split, seed, most, one_in):
     sampler = Sampler(split.whole.graph, "triples", split.train.graph, split.known.graph, threads=1)
     drawn = sampler.draw(shape, 6, seed).questions
-    questions = judged(drawn, split.whole.graph, split.train.graph, seed, Judging(most, one_in))
+    questions = judged(drawn, sampler, seed, Judging(most, one_in))
     whole, train = split.whole.plain, split.train.plain
     for i in range(len(questions)):
         query, answer = questions.query(i), int(questions.answers[i])
@@ -47,10 +47,28 @@ def test_easy_and_hard_answers_and_all_negatives_are_just_those(shape, split, se
             assert found.tolist() == sorted(set(found.tolist()))
 
 
+@pytest.mark.parametrize("shape", STRUCTURES, ids=lambda shape: shape.name)
+@pytest.mark.usefixtures("_impatient")
+@few
+@given(split=splits(), seed=seeds)
+def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_either(shape, split, seed):
+    graphs = (split.train.graph, split.train.graph, split.whole.graph)
+    sampler = Sampler(split.known.graph, "triples", *graphs, threads=1)
+    drawn = sampler.draw(shape, 6, seed).questions
+    questions = judged(drawn, sampler, seed, Judging(5, 1))
+    for i in range(len(questions)):
+        right = set(answers(split.whole.plain, questions.query(i)))
+        wrong = {int(questions.negative[i]), int(questions.hard_negative[i]), *questions.negatives[i].tolist()}
+        assert not right & (wrong | set(questions.hard_negatives[i].tolist()))
+        assert questions.hard[i].tolist() == sorted(
+            set(answers(split.known.plain, questions.query(i))) - set(questions.easy[i].tolist())
+        )
+
+
 def test_no_questions_are_judged_to_none():
     small = Small(((0, 0, 1),), (2,), 2)
     none = every_edge(small.graph, shape_named("1p")).take(np.array([], int))
-    found = judged(none, small.graph, small.graph, 0, Judging())
+    found = judged(none, Sampler(small.graph, threads=1), 0, Judging())
     assert len(found) == len(found.easy) == len(found.hard) == len(found.negatives) == len(found.hard_negatives) == 0
 
 
@@ -106,7 +124,8 @@ def test_quick_negatives_are_right_too_where_there_are_any(small, seed, hard):
 def test_held_out_triples_are_questions_once_in_each_direction(split, seed, count):
     train, whole = split.train.plain, split.whole.plain
     held_out = split.whole.part(sorted(set(split.whole.triples) - set(split.known.triples)))
-    drawn = held_out_edges(held_out.graph, split.whole.graph, split.train.graph, shape_named("1p"), count, seed)
+    sampler = Sampler(split.whole.graph, "triples", split.train.graph, split.known.graph, threads=1)
+    drawn = held_out_edges(held_out.graph, sampler, shape_named("1p"), count, seed)
     questions = drawn.questions
     rows = zip(
         questions.anchors[:, 0].tolist(), questions.relations[:, 0].tolist(), questions.answers.tolist(), strict=True

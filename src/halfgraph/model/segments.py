@@ -1,18 +1,14 @@
 """Matrix products with another matrix for each row: rows are grouped by matrix, one product for each group.
 
 Gathering the matrices (`einsum` over `weight[groups]`) moves d times as many numbers; this moves each matrix once.
+Sharing the groups among threads of Python was tried: on two cores a step took twice as long as without.
 """
 
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from functools import cache
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
-
-Job = TypeVar("Job")
-FEW = 64  # groups that are not worth sharing among threads
 
 
 class _Grouped(torch.autograd.Function):
@@ -29,7 +25,7 @@ class _Grouped(torch.autograd.Function):
             (some, matrices[group], out)
             for group, some, out in zip(which.tolist(), taken.split(sizes), products.split(sizes), strict=True)
         ]
-        share(jobs, _multiply)
+        _multiply(jobs)
         ctx.save_for_backward(taken, weight, order)
         ctx.which, ctx.sizes = which.tolist(), sizes
         return torch.empty_like(products).index_copy_(0, order, products)
@@ -44,7 +40,7 @@ class _Grouped(torch.autograd.Function):
             found = torch.empty_like(taken)
             turned = weight.detach().transpose(1, 2).unbind(0)
             outs = found.split(ctx.sizes)
-            share([(some, turned[k], out) for k, some, out in zip(ctx.which, pieces, outs, strict=True)], _multiply)
+            _multiply([(some, turned[k], out) for k, some, out in zip(ctx.which, pieces, outs, strict=True)])
             to_rows = torch.empty_like(found).index_copy_(0, order, found)
         if ctx.needs_input_grad[1]:
             # Several products with one weight in a step would each make and add a tensor as large as all matrices
@@ -53,7 +49,7 @@ class _Grouped(torch.autograd.Function):
             sums = weight.grad if in_place else torch.zeros_like(weight)
             matrices, sources = sums.unbind(0), taken.split(ctx.sizes)
             jobs = [(matrices[k], some, out) for k, some, out in zip(ctx.which, sources, pieces, strict=True)]
-            share(jobs, _add_products)
+            _add_products(jobs)
             to_weight = None if in_place else sums
         return to_rows, to_weight, None
 
@@ -70,31 +66,6 @@ def _add_products(jobs: Sequence[tuple[Tensor, Tensor, Tensor]]) -> None:
     """Nothing; each product is added to its matrix."""
     for matrix, some, arrived in jobs:
         matrix.addmm_(some.t(), arrived)
-
-
-def share(jobs: Sequence[Job], work: Callable[[Sequence[Job]], None]) -> None:
-    """Nothing; the jobs are done, by as many threads as torch may use.
-
-    torch shares out one large product, not many small ones. No two jobs write to one place, so the result is the same.
-    """
-    threads = torch.get_num_threads()
-    if threads == 1 or len(jobs) < FEW or not _is_on_cpu(jobs):
-        work(jobs)
-        return
-    torch.set_num_threads(1)  # within a job: the threads are taken
-    try:
-        list(_pool(threads).map(work, [jobs[first::threads] for first in range(threads)]))
-    finally:
-        torch.set_num_threads(threads)
-
-
-def _is_on_cpu(jobs: Sequence[Any]) -> bool:
-    return bool(jobs[0][0].device.type == "cpu")
-
-
-@cache
-def _pool(threads: int) -> ThreadPoolExecutor:
-    return ThreadPoolExecutor(threads, thread_name_prefix="halfgraph-products")
 
 
 def grouped_matmul(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:

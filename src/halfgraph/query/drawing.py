@@ -225,11 +225,12 @@ def draw_negatives(edges, steps, anchors, relations, answers, count, hard, certa
 
 
 @compiled
-def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, seed, count, most_effort):
+def draw_block(edges, known, held_from, truth, by_relation, steps, shape, how, wants, seed, count, most_effort):
     """Questions of one structure: anchors, relations, answers, negatives, hard negatives, missing, tallies.
 
-    `edges` is the graph drawn from; `known` the training graph and `held_from` the graph that must lack an edge of
-    the question, both the same as `edges` for training questions. `wants` is (held out, negative, hard negative).
+    `edges` is the graph drawn from, `known` the training graph, `held_from` the graph that must lack an edge of the
+    question, and `truth` the graph that negatives are judged by: all the same for training questions. `wants` is
+    (held out, negative, hard negative).
     Ends early after so much effort in vain: draws that were not kept, and long walks for a negative count as several.
     """
     anchor_count, relation_count = shape
@@ -261,13 +262,13 @@ def draw_block(edges, known, held_from, by_relation, steps, shape, how, wants, s
                 reason = ANSWERABLE
         if reason == KEPT and wants_negative:
             negatives[row] = draw_negative(
-                edges, steps, anchors[row], relations[row], target, frames, workspace, True, state
+                truth, steps, anchors[row], relations[row], target, frames, workspace, True, state
             )
             if negatives[row] < 0:
                 reason = NO_NEGATIVE
         if reason == KEPT and wants_hard:
             hard_negatives[row] = draw_hard_negative(
-                edges, steps, anchors[row], relations[row], target, values, frames, workspace, True, state
+                truth, steps, anchors[row], relations[row], target, values, frames, workspace, True, state
             )
             if hard_negatives[row] < 0:
                 reason = NO_HARD_NEGATIVE

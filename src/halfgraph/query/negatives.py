@@ -27,29 +27,29 @@ class Judging:
 
 def judged(
     questions: Questions,
-    whole: KnowledgeGraph,
-    train: KnowledgeGraph,
+    sampler: Sampler,
     seed: int,
     judging: Judging,
     threads: int | None = None,
 ) -> Questions:
     """The questions with their easy and hard answers, and for one in ten many negatives of the answer's kind."""
+    whole, truth = sampler.graph, sampler.truth or sampler.graph
     batch = questions.batch()
-    everything, easy = Exact(whole).answer_sets(batch, threads), Exact(train).answer_sets(batch, threads)
+    everything = Exact(whole).answer_sets(batch, threads)
+    easy = Exact(sampler.known or whole).answer_sets(batch, threads)
     hard = Ragged.of([np.setdiff1d(everything[i], easy[i], assume_unique=True) for i in range(len(questions))])
-    chosen = np.arange(len(questions)) % judging.one_in == 0
+    chosen = np.flatnonzero(np.arange(len(questions)) % judging.one_in == 0)
+    some = questions.take(chosen).batch()
+    true = Exact(truth).answer_sets(some, threads)
+    on_some_path = Exact(truth, relaxed=True).answer_sets(some, threads)
     generator = np.random.default_rng([seed, len(questions)])
-    negatives = [
-        _some(others(whole, int(questions.answers[i]), everything[i]), judging.most, generator) if chosen[i] else _NONE
-        for i in range(len(questions))
-    ]
-    hard_negatives = [_NONE] * len(questions)
-    if questions.shape.has_intersection:
-        some = questions.take(np.flatnonzero(chosen))
-        on_some_path = Exact(whole, relaxed=True).answer_sets(some.batch(), threads)
-        for place, i in enumerate(np.flatnonzero(chosen).tolist()):
-            candidates = np.setdiff1d(on_some_path[place], everything[i], assume_unique=True)
-            same = whole.kinds.of(candidates) == whole.kinds.of(int(questions.answers[i]))
+    negatives, hard_negatives = [_NONE] * len(questions), [_NONE] * len(questions)
+    for place, i in enumerate(chosen.tolist()):
+        answer = int(questions.answers[i])
+        negatives[i] = _some(others(truth, answer, true[place]), judging.most, generator)
+        if questions.shape.has_intersection:
+            candidates = np.setdiff1d(on_some_path[place], true[place], assume_unique=True)
+            same = truth.kinds.of(candidates) == truth.kinds.of(answer)
             hard_negatives[i] = _some(candidates[same], judging.most, generator)
     return replace(
         questions, easy=easy, hard=hard, negatives=Ragged.of(negatives), hard_negatives=Ragged.of(hard_negatives)
@@ -90,14 +90,13 @@ def fresh_negatives(
     return drawn
 
 
-def held_out_edges(
-    held_out: KnowledgeGraph, whole: KnowledgeGraph, train: KnowledgeGraph, shape: Shape, count: int, seed: int
-) -> Drawn:
+def held_out_edges(held_out: KnowledgeGraph, sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
     """The held-out triples as one-edge questions, both directions, each once; so many of them in random order."""
     questions = every_edge(held_out, shape)
-    questions = questions.take(np.flatnonzero(~Exact(train).have_answers(questions.batch(), questions.answers)))
+    known = Exact(sampler.held_from or sampler.graph)  # a published split may state a triple twice
+    questions = questions.take(np.flatnonzero(~known.have_answers(questions.batch(), questions.answers)))
     questions = questions.take(np.random.default_rng(seed).permutation(len(questions)))
-    negative = fresh_negatives(whole, questions, 1, seed, hard=False)[:, 0]
+    negative = fresh_negatives(sampler.truth or sampler.graph, questions, 1, seed, hard=False)[:, 0]
     questions = replace(questions, negative=negative, missing=np.ones(len(questions), np.int32))
     kept = np.flatnonzero(negative >= 0)[:count]
     tally = {"kept": len(kept), "no negative of the answer's kind": int((negative < 0).sum())}

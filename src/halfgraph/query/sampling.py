@@ -81,7 +81,8 @@ class Sampler:
     graph: KnowledgeGraph
     uniform: Uniform = "answers"
     known: KnowledgeGraph | None = None  # for held-out questions: the training graph, on which they have no answer
-    held_from: KnowledgeGraph | None = None  # ... and the graph that must lack one of their triples
+    held_from: KnowledgeGraph | None = None  # ... the graph that must lack one of their triples
+    truth: KnowledgeGraph | None = None  # ... and the graph on which negatives are no answers
     threads: int = field(default_factory=available_cores)
 
     @cached_property
@@ -90,12 +91,13 @@ class Sampler:
         edges = edges_of(self.graph)
         known = edges if self.known is None else edges_of(self.known)
         held_from = known if self.held_from is None else edges_of(self.held_from)
+        truth = edges if self.truth is None else edges_of(self.truth)
         if self.uniform == "relations":
             order = np.argsort(self.graph.relations, kind="stable")
             starts = np.searchsorted(self.graph.relations[order], np.arange(self.graph.relation_count + 1))
         else:
             order, starts = np.empty(0, np.int64), np.zeros(1, np.int64)
-        return edges, known, held_from, (order.astype(np.int64), starts.astype(np.int64))
+        return edges, known, held_from, truth, (order.astype(np.int64), starts.astype(np.int64))
 
     def draw(
         self,

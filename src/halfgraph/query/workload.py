@@ -141,12 +141,12 @@ def draw(graph: Graph, plan: Plan) -> Iterator[tuple[str, Drawn]]:
         if count:
             yield "train", sampler.draw(shape, count, plan.seed, negatives=usual, hard_negatives=usual)
     if graph.has_split:
-        yield from _held_out(
-            graph, plan, "valid", Sampler(graph.known, plan.uniform, graph.train, graph.train, **threads)
-        )
-        yield from _held_out(
-            graph, plan, "test", Sampler(graph.whole, plan.uniform, graph.train, graph.known, **threads)
-        )
+        # Negatives of both are no answers on the whole graph: an entity that is none only for want of a test triple
+        # would be counted against a model that finds it.
+        valid = Sampler(graph.known, plan.uniform, graph.train, graph.train, graph.whole, **threads)
+        test = Sampler(graph.whole, plan.uniform, graph.train, graph.known, graph.whole, **threads)
+        yield from _held_out(graph, plan, "valid", valid)
+        yield from _held_out(graph, plan, "test", test)
 
 
 def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterator[tuple[str, Drawn]]:
@@ -155,10 +155,10 @@ def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterato
     seed = plan.seed + (1 if split == "valid" else 2) * 1_000_003
     for shape in plan.structures if count else ():
         if shape.relation_count == 1:
-            drawn = held_out_edges(graph.view(split), sampler.graph, graph.train, shape, count, seed)
+            drawn = held_out_edges(graph.view(split), sampler, shape, count, seed)
         else:
             drawn = draw_distinct(sampler, shape, count, seed)
-        questions = judged(drawn.questions, sampler.graph, graph.train, seed, plan.judging, plan.threads)
+        questions = judged(drawn.questions, sampler, seed, plan.judging, plan.threads)
         yield split, Drawn(questions, drawn.tally)
 
 
