@@ -10,6 +10,7 @@ import typer
 
 from halfgraph import __version__
 from halfgraph.cli.graph import build, import_
+from halfgraph.cli.query import query
 from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
@@ -43,6 +44,7 @@ app.command()(build)
 app.command()(stats)
 app.command()(sample)
 app.add_typer(workload, name="workload")
+app.command()(query)
 app.command()(train)
 
 

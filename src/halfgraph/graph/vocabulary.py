@@ -87,17 +87,27 @@ class Vocabulary:
         return self.labels[i] or local_name(self.names[i])
 
     @cached_property
-    def _shown(self) -> list[str]:
-        """The label of every id, for searches; made when first needed."""
-        return [(label or local_name(name)).casefold() for name, label in zip(self.names, self.labels, strict=True)]
+    def _searched(self) -> tuple[list[str], list[int]]:
+        """What a search looks at, the labels and the last parts of the names, with their ids; made when first needed."""
+        texts = [(_plain(local_name(name)), i) for i, name in enumerate(self.names)]
+        texts += [(_plain(label), i) for i, label in enumerate(self.labels) if label]
+        distinct = sorted(set(texts), key=lambda found: found[1])
+        return [text for text, _ in distinct], [i for _, i in distinct]
 
     def nearest(self, text: str, count: int = 3) -> list[int]:
         """The ids whose label or local name is most like the text, best first."""
         from rapidfuzz import fuzz, process
 
-        wanted = local_name(text).replace("_", " ").casefold()
-        found = process.extract(wanted, self._shown, scorer=fuzz.ratio, limit=count, score_cutoff=60)
-        return [place for _, _, place in found]
+        texts, ids = self._searched
+        wanted = _plain(local_name(text))
+        # Twice as many: an id may be found by its name and by its label.
+        found = process.extract(wanted, texts, scorer=fuzz.ratio, limit=2 * count, score_cutoff=60)
+        return list(dict.fromkeys(ids[place] for _, _, place in found))[:count]
+
+
+def _plain(text: str) -> str:
+    """A text for comparison: small letters, and spaces for underscores."""
+    return text.replace("_", " ").casefold()
 
 
 def local_name(name: str) -> str:

@@ -1,0 +1,58 @@
+"""halfgraph query: what a SPARQL query asks, and its exact answers."""
+
+import json
+
+import pytest
+
+from halfgraph.cli import main
+from halfgraph.graph.importing import Choices, import_graph
+
+TRIPLES = """<http://e/ada> <http://e/knows> <http://e/bob> .
+<http://e/bob> <http://e/knows> <http://e/cyd> .
+<http://e/ada> <http://e/livesIn> <http://e/rome> .
+<http://e/cyd> <http://e/livesIn> <http://e/rome> .
+<http://e/ada> <http://www.w3.org/2000/01/rdf-schema#label> "Ada" .
+"""
+
+
+@pytest.fixture
+def graph(tmp_path):
+    source = tmp_path / "people.nt"
+    source.write_text(TRIPLES)
+    import_graph([source], tmp_path / "graph", Choices())
+    return str(tmp_path / "graph")
+
+
+def test_the_exact_answers_are_printed_with_their_labels(graph, capsys):
+    main(["query", graph, "SELECT ?x { ?x <http://e/livesIn> <http://e/rome> }"])
+    shown = capsys.readouterr()
+    assert "2 exact answers to a query of structure 1-chain" in shown.out
+    assert "Ada" in shown.out
+    assert "http://e/cyd" in shown.out
+    assert "?x" in shown.err
+
+
+def test_json_has_the_structure_the_sparql_and_the_answers_within_limit_and_offset(graph, capsys):
+    query = "PREFIX e: <http://e/> SELECT ?x { e:ada e:knows/e:knows ?x } LIMIT 1"
+    main(["query", graph, query, "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["structure"] == "2-chain"
+    assert found["answers"] == [{"entity": "http://e/cyd", "label": "cyd"}]
+    assert "SELECT" in found["sparql"]
+
+
+def test_a_query_may_come_from_a_file(graph, tmp_path, capsys):
+    file = tmp_path / "query.rq"
+    file.write_text("SELECT ?x { <http://e/ada> <http://e/knows> ?x }")
+    main(["query", graph, str(file), "--json"])
+    assert json.loads(capsys.readouterr().out)["answers"][0]["label"] == "bob"
+
+
+def test_a_misspelt_relation_is_one_line_with_the_nearest_name(graph, capsys):
+    with pytest.raises(SystemExit) as left:
+        main(["query", graph, "SELECT ?x { ?x <http://e/liveIn> <http://e/rome> }"])
+    assert left.value.code == 1
+    said = capsys.readouterr().err
+    assert "line 1, column 16" in said
+    assert "livesIn" in said
+    assert "Traceback" not in said
