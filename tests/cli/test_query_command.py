@@ -23,8 +23,14 @@ def graph(tmp_path):
     return str(tmp_path / "graph")
 
 
+def run(*arguments: str) -> None:
+    with pytest.raises(SystemExit) as left:
+        main(arguments)
+    assert left.value.code == 0
+
+
 def test_the_exact_answers_are_printed_with_their_labels(graph, capsys):
-    main(["query", graph, "SELECT ?x { ?x <http://e/livesIn> <http://e/rome> }"])
+    run("query", graph, "SELECT ?x { ?x <http://e/livesIn> <http://e/rome> }")
     shown = capsys.readouterr()
     assert "2 exact answers to a query of structure 1-chain" in shown.out
     assert "Ada" in shown.out
@@ -34,7 +40,7 @@ def test_the_exact_answers_are_printed_with_their_labels(graph, capsys):
 
 def test_json_has_the_structure_the_sparql_and_the_answers_within_limit_and_offset(graph, capsys):
     query = "PREFIX e: <http://e/> SELECT ?x { e:ada e:knows/e:knows ?x } LIMIT 1"
-    main(["query", graph, query, "--json"])
+    run("query", graph, query, "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["structure"] == "2-chain"
     assert found["answers"] == [{"entity": "http://e/cyd", "label": "cyd"}]
@@ -44,7 +50,7 @@ def test_json_has_the_structure_the_sparql_and_the_answers_within_limit_and_offs
 def test_a_query_may_come_from_a_file(graph, tmp_path, capsys):
     file = tmp_path / "query.rq"
     file.write_text("SELECT ?x { <http://e/ada> <http://e/knows> ?x }")
-    main(["query", graph, str(file), "--json"])
+    run("query", graph, str(file), "--json")
     assert json.loads(capsys.readouterr().out)["answers"][0]["label"] == "bob"
 
 

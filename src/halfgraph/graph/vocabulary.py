@@ -88,7 +88,7 @@ class Vocabulary:
 
     @cached_property
     def _searched(self) -> tuple[list[str], list[int]]:
-        """What a search looks at, the labels and the last parts of the names, with their ids; made when first needed."""
+        """What a search looks at, labels and last parts of names, with their ids; made when first needed."""
         texts = [(_plain(local_name(name)), i) for i, name in enumerate(self.names)]
         texts += [(_plain(label), i) for i, label in enumerate(self.labels) if label]
         distinct = sorted(set(texts), key=lambda found: found[1])
