@@ -120,7 +120,7 @@ def attention(weights: Weights, psi: str, kind: int, parts: Sequence[Vector], ac
 
 
 def counted(matches: Sequence[int], parts: Sequence[Vector]) -> Vector:
-    """Wang et al.: each part weighted by the inverse of how many triples it matches; one that matches none as if one."""
+    """Wang et al.: each part weighted by the inverse of how many triples it matches; no triple counts as one."""
     inverses = [1 / max(1, count) for count in matches]
     found = zeros(len(parts[0]))
     for inverse, part in zip(inverses, parts, strict=True):

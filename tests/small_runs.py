@@ -1,0 +1,158 @@
+"""Small graphs with something to learn, and training runs of them that take a second."""
+
+import json
+import random
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.splitting import Shares
+from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.query.sampling import Questions, Sampler
+from halfgraph.query.shapes import STRUCTURES, Shape
+from halfgraph.query.workload import Workload
+from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
+from halfgraph.training.loop import Budget, Progress, Told, Validate, train
+from halfgraph.training.recipe import Recipe
+from halfgraph.training.run import new_encoder
+from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
+from making import made, tsv
+from oracles import Named
+
+SMALL = Recipe(
+    one_edge=16, longer=4, neighbourhoods=2, kind_negatives=6, other_negatives=6, learning_rate=0.05, hard_negatives=1
+)
+HINGE = replace(SMALL, loss="hinge", kind_negatives=2, other_negatives=0)
+TINY = Architecture(dim=4, heads=2)
+FEW = tuple(shape for shape in STRUCTURES if shape.name in ("1-chain", "2-inter"))
+
+
+def people(folder: Path, count: int = 80, seed: int = 0, split: str = "80/10/10") -> Graph:
+    """A graph of people, cities, countries and languages, in which what is missing follows from the rest."""
+    rng = random.Random(seed)
+    triples: list[Named] = []
+    homes = {city: f"country{city % 4}" for city in range(16)}
+    triples += [(f"city{city}", "inCountry", country) for city, country in homes.items()]
+    triples += [(f"language{number}", "spokenIn", f"country{number}") for number in range(4)]
+    for person in range(count):
+        city, name = rng.randrange(16), f"person{person}"
+        triples += [(name, "livesIn", f"city{city}"), (name, "citizenOf", homes[city])]
+        triples += [(name, "speaks", f"language{city % 4}"), (name, "roots", f"city{rng.choice(alike(city))}")]
+    names = {name for head, _, tail in triples for name in (head, tail)}
+    return typed(folder, triples, {name: name.rstrip("0123456789") for name in names}, split)
+
+
+def alike(city: int) -> list[int]:
+    """The cities of a city's country."""
+    return [other for other in range(16) if other % 4 == city % 4]
+
+
+def chance(folder: Path, entities: int = 150, triples: int = 1800, seed: int = 0) -> Graph:
+    """A graph whose answers are drawn by lot, so that nothing held out follows from the rest."""
+    rng = random.Random(seed)
+    drawn = {
+        (f"e{rng.randrange(entities)}", f"r{rng.randrange(3)}", f"e{rng.randrange(entities)}") for _ in range(triples)
+    }
+    return typed(folder, sorted(drawn), {f"e{number}": "thing" for number in range(entities)}, "80/15/5")
+
+
+def typed(folder: Path, triples: Sequence[Named], kinds: dict[str, str], split: str) -> Graph:
+    """The graph of some triples with the kinds of its entities, split."""
+    path = folder / f"kinds{len(list(folder.iterdir()))}.tsv"
+    path.write_text("".join(f"{name}\t{kind}\n" for name, kind in sorted(kinds.items())))
+    return made(folder, tsv(triples), kinds_file=path, split=Shares.parse(split))
+
+
+def training_questions(graph: Graph, shapes: Sequence[Shape] = STRUCTURES, count: int = 200) -> list[Questions]:
+    """Questions on the training graph, with a negative and a hard negative each."""
+    sampler = Sampler(graph.train, threads=1)
+    return [sampler.draw(shape, count, 99).questions for shape in shapes]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A training run that can be begun, interrupted and resumed."""
+
+    graph: Graph
+    recipe: Recipe = SMALL
+    architecture: Architecture = TINY
+    budget: Budget = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
+    workload: Workload | None = None
+    structures: tuple[Shape, ...] = FEW
+    seed: int = 3
+
+    def encoder(self) -> Encoder:
+        """A model with fresh weights."""
+        return new_encoder(self.architecture, self.graph, self.seed, "cpu")
+
+    def batches(self) -> Batches:
+        """Its batches."""
+        on_the_fly = OnTheFly(Sampler(self.graph.train, self.recipe.uniform, threads=1))
+        source: Source = on_the_fly if self.workload is None else FromWorkload(self.workload)
+        return Batches(self.graph.train, source, self.recipe, self.seed, self.structures)
+
+    def go(self, run: Path, told: Told = lambda *_: None, validate: Validate | None = None) -> Progress:
+        """Where the run ended; it goes on where an earlier one stopped."""
+        run.mkdir(exist_ok=True)
+        return train(self.encoder(), self.batches(), self.budget, run, validate or any_score, told)
+
+
+def any_score(encoder: Encoder) -> dict[str, Any]:
+    """A score that goes up and down with the weights, so that the best of a run is somewhere in it."""
+    return {"score": float(torch.sin(1000 * encoder.entities.table.detach().sum())), "auc": 0.5}
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a run leaves, but for its times: the bytes of the best weights, the last state, the measures."""
+
+    model: bytes
+    state: dict[str, bytes]
+    progress: dict[str, Any]
+    metrics: list[dict[str, Any]]
+
+
+TIMES = ("seconds", "questions_per_second")
+
+
+def result(run: Path) -> Result:
+    """What a run has left."""
+    tensors, about = load_tensors(run / STATE)
+    state = {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}
+    progress = untimed(json.loads(about["progress"]))
+    progress["history"] = [untimed(row) for row in progress["history"]]
+    lines = (run / METRICS).read_text(encoding="utf-8").splitlines()
+    return Result((run / MODEL).read_bytes(), state, progress, [untimed(json.loads(line)) for line in lines])
+
+
+def untimed(row: dict[str, Any]) -> dict[str, Any]:
+    """The row without times."""
+    return {name: value for name, value in row.items() if name not in TIMES}
+
+
+class Killed(BaseException):
+    """As sudden as kill -9: nothing in the house catches it."""
+
+
+def killing_at(step: int) -> Told:
+    """What kills a run after a step."""
+
+    def told(progress: Progress, _: float) -> None:
+        if progress.step == step:
+            raise Killed
+
+    return told
+
+
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """A time in which torch uses one thread."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,0 +1,43 @@
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from halfgraph.errors import SettingError
+from halfgraph.training.recipe import PAPER, RECIPES, Recipe, without_kg_phase
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"loss": "hing"}, 'loss: cannot be "hing". Known: softmax, hinge.'),
+        ({"decay": "cosine"}, 'decay: cannot be "cosine". Known: linear, none.'),
+        ({"uniform": "entities"}, 'uniform: cannot be "entities". Known: answers, relations, triples.'),
+        ({"one_edge": -1}, "one_edge: cannot be negative, found -1"),
+        ({"hard_negatives": -2}, "hard_negatives: cannot be negative, found -2"),
+        ({"temperature": 0.0}, "temperature: must be above 0, found 0.0"),
+        ({"learning_rate": -0.1}, "learning_rate: must be above 0, found -0.1"),
+        ({"one_edge": 0, "longer": 0, "neighbourhoods": 0}, "one_edge: longer and neighbourhoods are all 0"),
+        ({"kind_negatives": 0, "other_negatives": 0}, "kind_negatives: and other_negatives are both 0"),
+        ({"loss": "hinge", "kind_negatives": 0}, "kind_negatives: must be at least 1"),
+        ({"burn_in": 1.5}, "burn_in: is a share of the steps"),
+        ({"burn_in": 0.1, "one_edge": 0}, "burn_in: is a share of the steps"),
+    ],
+)
+def test_a_recipe_out_of_its_range_is_refused(wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        Recipe(**wrong)
+    assert str(refused.value).startswith(said)
+
+
+def test_the_papers_recipe_is_the_papers() -> None:
+    assert RECIPES["paper"] is PAPER
+    assert (PAPER.loss, PAPER.margin, PAPER.learning_rate, PAPER.decay) == ("hinge", 1.0, 0.001, "none")
+    assert (PAPER.one_edge, PAPER.longer, PAPER.neighbourhoods) == (512, 512, 512)
+    assert (PAPER.kind_negatives, PAPER.hard_negatives, PAPER.burn_in) == (1, 1, 0.0)
+    weights = {value for name, value in asdict(PAPER).items() if name.endswith("_weight")}
+    assert weights == {1.0}
+
+
+def test_a_recipe_without_the_kg_phase_is_otherwise_the_same() -> None:
+    assert without_kg_phase(PAPER) == replace(PAPER, neighbourhoods=0)
