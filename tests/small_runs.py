@@ -2,8 +2,7 @@
 
 import json
 import random
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ SMALL = Recipe(
 )
 HINGE = replace(SMALL, loss="hinge", kind_negatives=2, other_negatives=0)
 TINY = Architecture(dim=4, heads=2)
+TWENTY = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
 FEW = tuple(shape for shape in STRUCTURES if shape.name in ("1-chain", "2-inter"))
 
 
@@ -55,10 +55,9 @@ def alike(city: int) -> list[int]:
 def chance(folder: Path, entities: int = 150, triples: int = 1800, seed: int = 0) -> Graph:
     """A graph whose answers are drawn by lot, so that nothing held out follows from the rest."""
     rng = random.Random(seed)
-    drawn = {
-        (f"e{rng.randrange(entities)}", f"r{rng.randrange(3)}", f"e{rng.randrange(entities)}") for _ in range(triples)
-    }
-    return typed(folder, sorted(drawn), {f"e{number}": "thing" for number in range(entities)}, "80/15/5")
+    names = [f"e{number}" for number in range(entities)]
+    drawn = {(rng.choice(names), f"r{rng.randrange(3)}", rng.choice(names)) for _ in range(triples)}
+    return typed(folder, sorted(drawn), dict.fromkeys(names, "thing"), "80/15/5")
 
 
 def typed(folder: Path, triples: Sequence[Named], kinds: dict[str, str], split: str) -> Graph:
@@ -81,7 +80,7 @@ class Setting:
     graph: Graph
     recipe: Recipe = SMALL
     architecture: Architecture = TINY
-    budget: Budget = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
+    budget: Budget = TWENTY
     workload: Workload | None = None
     structures: tuple[Shape, ...] = FEW
     seed: int = 3
@@ -147,12 +146,3 @@ def killing_at(step: int) -> Told:
             raise Killed
 
     return told
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """A time in which torch uses one thread."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

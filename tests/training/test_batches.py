@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.folder import Graph
 from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, Shape, shape_named
+from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, shape_named
 from halfgraph.query.workload import Workload
 from halfgraph.training.batches import Batch, Batches, FromWorkload, OnTheFly
 from halfgraph.training.recipe import PAPER, Recipe
@@ -189,7 +189,7 @@ def test_negatives_are_fresh_at_every_step() -> None:
     one = Sampler(GRAPH, threads=1).draw(shape, 1, 0).questions
 
     class Same:
-        def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
+        def questions(self, *_: object) -> Questions:
             return one
 
     made = Batches(GRAPH, Same(), replace(HINGE, longer=0, neighbourhoods=0), 0)

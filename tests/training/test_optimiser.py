@@ -6,6 +6,7 @@ from torch import Tensor, nn
 
 from halfgraph.training.optimiser import Optimiser
 
+Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 SHAPES = {"table": (7, 3), "weight": (2, 3, 3), "bias": (3,)}
 RATES = [0.01 * (1 - step / 60) for step in range(60)]  # the learning rate of each step, falling as in training
 
@@ -31,11 +32,7 @@ def sparse_gradient(step: int, dtype: torch.dtype = torch.float32) -> Tensor:
     return torch.sparse_coo_tensor(places, values, SHAPES["table"], check_invariants=True)
 
 
-def reference(
-    make: Callable[[list[nn.Parameter]], torch.optim.Optimizer],
-    dtype: torch.dtype = torch.float32,
-    sparse: bool = False,
-) -> dict[str, nn.Parameter]:
+def reference(make: Make, dtype: torch.dtype = torch.float32, sparse: bool = False) -> dict[str, nn.Parameter]:
     """What torch's own optimiser makes of the same gradients."""
     own = parameters(dtype)
     names = ["table"] if sparse else list(own)
