@@ -71,6 +71,12 @@ def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
     return {name: _typed(name, value) for name, value in values.items()}
 
 
+def model_of(config: Path | None) -> str:
+    """The model that a TOML file names, as a run's config.toml does, or the usual one."""
+    section = {} if config is None else _read_toml(config).get("model", {})
+    return str(section.get("name", "cga") if isinstance(section, dict) else section)
+
+
 def _read_toml(path: Path) -> dict[str, Any]:
     """The contents of a TOML file."""
     try:

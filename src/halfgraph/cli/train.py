@@ -35,8 +35,13 @@ def train(
         ),
     ] = None,
     model: Annotated[
-        str, typer.Option(help="cga, gqe, transe, bilinear, or a row of the paper's Table 2, such as 'CGA+KG+4[min]'.")
-    ] = "cga",
+        str | None,
+        typer.Option(
+            help="cga, gqe, transe, bilinear, or a row of the paper's Table 2, such as 'CGA+KG+4[min]'; "
+            "the one of --config or cga if not given.",
+            show_default=False,
+        ),
+    ] = None,
     recipe: Annotated[
         RecipeName, typer.Option(help="How it is trained; 'paper' is the paper's plain way.")
     ] = RecipeName.default,
@@ -66,17 +71,17 @@ def train(
     from halfgraph.evaluation.validation import validation_questions, validator
     from halfgraph.graph.folder import Graph
     from halfgraph.query.workload import Workload
-    from halfgraph.settings import given_values, training_settings
+    from halfgraph.settings import given_values, model_of, training_settings
     from halfgraph.training.loop import Budget
     from halfgraph.training.run import new_encoder, run, start
 
-    chosen = training_settings(model, recipe.value, given_values(config, settings))
+    chosen = training_settings(model or model_of(config), recipe.value, given_values(config, settings))
     graph = Graph.open(folder)
     workload = Workload.open(questions, graph) if questions is not None else None
     _use(threads, device)
     if minutes is None and steps is None:
         minutes = 5.0
-    start(out, graph, chosen.sections(), seed, resume=resume)
+    start(out, graph, chosen.sections(), seed, workload, resume=resume)
     validate = validator(validation_questions(graph, workload, seed))
     if validate is None:
         note("The graph has no split, so there is nothing to validate on: the last weights are kept.")

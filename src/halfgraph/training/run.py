@@ -28,6 +28,7 @@ from halfgraph.training.run_folder import (
     provenance,
     read_provenance,
     require_graph,
+    source_of,
     write_atomically,
     write_toml,
 )
@@ -39,7 +40,15 @@ def new_encoder(architecture: Architecture, graph: Graph, seed: int, device: str
     return Encoder(architecture, graph.train, generator).to(device)
 
 
-def start(out: Path, graph: Graph, settings: Mapping[str, Mapping[str, Any]], seed: int, *, resume: bool) -> None:
+def start(
+    out: Path,
+    graph: Graph,
+    settings: Mapping[str, Mapping[str, Any]],
+    seed: int,
+    workload: Workload | None = None,
+    *,
+    resume: bool,
+) -> None:
     """Nothing; the folder of a run is made, or found to be the one to go on with."""
     if out.exists() and not resume:
         raise FolderError(
@@ -48,13 +57,16 @@ def start(out: Path, graph: Graph, settings: Mapping[str, Mapping[str, Any]], se
     text = write_toml(settings)
     if out.exists():
         require_graph(out, graph)
-        if (out / CONFIG).read_text(encoding="utf-8") != text or read_provenance(out)["seed"] != seed:
+        begun = read_provenance(out)
+        if (out / CONFIG).read_text(encoding="utf-8") != text or begun["seed"] != seed:
             problem = "was begun with other settings"
-            raise FolderError(out, problem, advice="Resume with the settings in its config.toml and its seed.")
+            raise FolderError(out, problem, advice="Resume with --config and its config.toml, and its seed.")
+        if begun["source"] != source_of(workload):
+            raise FolderError(out, "was begun with other questions", advice="Resume with the same workload, or none.")
         return
     with new_folder(out, made_by="the run") as folder:
         (folder / CONFIG).write_text(text, encoding="utf-8")
-        (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed), indent=1), encoding="utf-8")
+        (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed, workload), indent=1), encoding="utf-8")
 
 
 def run(

@@ -1,5 +1,6 @@
 """A run on disk: settings, weights without pickle, the state to go on from, metrics, provenance and a model card."""
 
+import hashlib
 import json
 import os
 import platform
@@ -16,6 +17,7 @@ from torch import Tensor
 from halfgraph import __version__
 from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.graph.folder import Graph
+from halfgraph.query.workload import Workload
 
 FORMAT = 1
 CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (
@@ -71,14 +73,15 @@ def write_toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
-def provenance(graph: Graph, seed: int) -> dict[str, Any]:
-    """Where a run comes from: graph, seed, versions, machine."""
+def provenance(graph: Graph, seed: int, workload: Workload | None = None) -> dict[str, Any]:
+    """Where a run comes from: graph, seed, questions, versions, machine."""
     return {
         "format": FORMAT,
         "graph": graph.fingerprint,
         "graph_path": str(graph.path.resolve()),
         "entities": len(graph.entities),
         "seed": seed,
+        "source": source_of(workload),
         "halfgraph": __version__,
         "torch": torch.__version__,
         "python": platform.python_version(),
@@ -88,19 +91,30 @@ def provenance(graph: Graph, seed: int) -> dict[str, Any]:
     }
 
 
+def source_of(workload: Workload | None) -> str:
+    """Where the questions of a run come from: a hash that tells one workload from others, or "on the fly"."""
+    if workload is None:
+        return "on the fly"
+    return hashlib.sha256(json.dumps(workload.description, sort_keys=True).encode()).hexdigest()[:12]
+
+
 def read_provenance(run: Path) -> dict[str, Any]:
     """Where a run comes from."""
     path = run / PROVENANCE
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: Any = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         problem = "no run here" if run.is_dir() else "no such folder"
         raise FolderError(run, problem, advice="Make one with: halfgraph train GRAPH --out RUN") from error
     except (OSError, ValueError) as error:
         raise FolderError(path, f"cannot be read: {error}", advice="Train the model again.") from error
-    if found.get("format") != FORMAT:
-        problem = f"is of format {found.get('format')}, and this halfgraph reads format {FORMAT}"
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        is_of = found.get("format") if isinstance(found, dict) else "unknown"
+        problem = f"is of format {is_of}, and this halfgraph reads format {FORMAT}"
         raise FolderError(run, problem, advice="Train the model again.")
+    if not {"graph", "seed", "source"} <= set(found):
+        problem = "does not say the graph, the seed and the questions of the run"
+        raise FolderError(path, problem, advice="Train the model again.")
     return found
 
 
