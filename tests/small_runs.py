@@ -52,7 +52,7 @@ def alike(city: int) -> list[int]:
     return [other for other in range(16) if other % 4 == city % 4]
 
 
-def chance(folder: Path, entities: int = 150, triples: int = 1800, seed: int = 0) -> Graph:
+def chance(folder: Path, entities: int = 150, triples: int = 1500, seed: int = 0) -> Graph:
     """A graph whose answers are drawn by lot, so that nothing held out follows from the rest."""
     rng = random.Random(seed)
     names = [f"e{number}" for number in range(entities)]

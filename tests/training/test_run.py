@@ -154,9 +154,7 @@ def test_a_model_is_trained_from_a_workload(graph: Graph, tmp_path: Path) -> Non
     trained(on_the_fly, graph)
     assert (tmp_path / "run" / MODEL).read_bytes() != (on_the_fly / MODEL).read_bytes()
     for out, other in ((tmp_path / "run", None), (on_the_fly, workload)):
-        with pytest.raises(
-            FolderError, match=r"was begun with other questions. Resume with the same workload, or none"
-        ):
+        with pytest.raises(FolderError, match="was begun with other questions"):
             start(out, graph, SETTINGS, 3, other, resume=True)
     start(tmp_path / "run", graph, SETTINGS, 3, workload, resume=True)
 

@@ -1,5 +1,4 @@
 import json
-import os
 import pickletools
 import tomllib
 from pathlib import Path
@@ -56,7 +55,7 @@ def test_the_same_tensors_are_the_same_bytes(tmp_path: Path) -> None:
 
 def test_a_file_of_tensors_is_no_pickle(tmp_path: Path) -> None:
     save_tensors(tmp_path / "t", TENSORS, {})
-    with pytest.raises(ValueError, match="opcode|pickle"):
+    with pytest.raises(ValueError, match=r"opcode|pickle"):
         list(pickletools.genops((tmp_path / "t").read_bytes()))
 
 
@@ -74,7 +73,7 @@ def test_tensors_that_cannot_be_written_leave_the_old_ones(tmp_path: Path, monke
         with pytest.raises(FolderError, match=r"t: cannot be written: .*No space left on device.*pass --resume"):
             write()
         assert load_tensors(tmp_path / "t")[1] == {"step": "1"}
-        assert os.listdir(tmp_path) == ["t"]
+        assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
 def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
@@ -97,7 +96,7 @@ def test_a_file_cut_short_is_refused(tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes(whole[:-10])
     with pytest.raises(FolderError, match="cannot be read"):
         load_tensors(tmp_path / "t")
-    with pytest.raises(FolderError, match="absent: is not there. Train the model"):
+    with pytest.raises(FolderError, match="absent: is not there"):
         load_tensors(tmp_path / "absent")
 
 
