@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from halfgraph import __version__
+from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.query import query
 from halfgraph.cli.stats import stats
@@ -46,6 +47,7 @@ app.command()(sample)
 app.add_typer(workload, name="workload")
 app.command()(query)
 app.command()(train)
+app.command()(evaluate)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

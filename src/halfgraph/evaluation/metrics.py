@@ -47,3 +47,12 @@ def tied_ranks(scores: Floats) -> NDArray[np.float64]:
 def percentile(score: float, others: Floats) -> float:
     """Which share of the others a score is above; a tie counts half."""
     return float(((others < score).sum() + 0.5 * (others == score).sum()) / len(others))
+
+
+def percentiles(scores: Floats, others: Floats, offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The same for many: which share of others[offsets[i]:offsets[i + 1]] each score is above; 0 if there are none."""
+    sizes = np.diff(offsets)
+    rows = np.repeat(np.arange(len(scores)), sizes)
+    own = scores[rows]
+    wins = np.bincount(rows, (others < own) + 0.5 * (others == own), len(scores))
+    return wins / np.maximum(sizes, 1)

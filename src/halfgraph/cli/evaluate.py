@@ -1,0 +1,266 @@
+"""The command that measures trained models."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from halfgraph.cli.graph import Quiet
+from halfgraph.cli.screen import Json, note, pacing, print_json, print_table
+from halfgraph.errors import SettingError
+
+if TYPE_CHECKING:
+    from halfgraph.evaluation.asked import Asked
+    from halfgraph.evaluation.comparing import Measured, Row
+    from halfgraph.evaluation.report import Table
+    from halfgraph.graph.folder import Graph
+
+
+KEPT = ("steps", "parameters", "intersection_parameters")  # of a run's provenance, beside its figures
+
+
+class HeldOut(StrEnum):
+    """The splits that a model is measured on."""
+
+    valid = "valid"
+    test = "test"
+
+
+def evaluate(
+    runs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RUN...", help="Run folders: seeds of one row, or rows to be compared.", show_default=False
+        ),
+    ],
+    graph: Annotated[
+        Path | None, typer.Option("--graph", "-g", help="The graph's folder, if it has moved.", show_default=False)
+    ] = None,
+    workload: Annotated[Path | None, typer.Option(help="Questions of a workload folder.", show_default=False)] = None,
+    queries: Annotated[
+        Path | None,
+        typer.Option(help="Questions of a file: JSON lines (.gz too), or the field's pickles.", show_default=False),
+    ] = None,
+    split: Annotated[HeldOut, typer.Option(help="Which questions, of a workload or drawn.")] = HeldOut.test,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many of each structure, at random.", show_default=False)
+    ] = None,
+    baselines: Annotated[bool, typer.Option(help="Measure popularity and the neighbour vote too.")] = True,
+    baseline_questions: Annotated[
+        int, typer.Option(min=1, help="At most so many of each structure for the baselines, at random.")
+    ] = 2_000,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn, and of --limit.")] = 0,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads; all cores if not given.", show_default=False)
+    ] = None,
+    markdown: Annotated[Path | None, typer.Option(help="Write the tables to a file.", show_default=False)] = None,
+    html: Annotated[
+        Path | None, typer.Option(help="Write a report with charts to one file.", show_default=False)
+    ] = None,
+    scores: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the scores and ranks of every question as JSON lines, gzipped if it ends with .gz.",
+            show_default=False,
+        ),
+    ] = None,
+    every_score: Annotated[
+        bool, typer.Option("--every-score", help="With --scores: the score of every entity too (large: use --limit).")
+    ] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure models: AUC and APR as the paper does, filtered MRR and Hits as the field does, beside two baselines.
+
+    Without --workload or --queries, 1,000 questions of each structure are drawn from the graph.
+
+    Example: halfgraph evaluate runs/people --workload questions --html report.html
+    """
+    from halfgraph.evaluation.comparing import rows_of
+    from halfgraph.training.loop import tune_memory
+
+    if workload is not None and queries is not None:
+        raise SettingError("--workload", "and --queries are both given", advice="Pass one of them.")
+    if every_score and scores is None:
+        raise SettingError("--every-score", "has nowhere to go", advice="Pass --scores FILE too.")
+    tune_memory()
+    opened = _graph(runs[0], graph)
+    with _questions(opened, workload, queries, split.value, limit, seed) as asked, _file(scores) as file:
+        if not asked.sets:
+            raise SettingError("--split", f"there are no {split.value} questions", advice="Choose another split.")
+        if queries is not None and not quiet:
+            note(f"Taken as {asked.split} questions: {sum(asked.counts.values()):,} of {len(asked.sets)} structures.")
+        measured = _measure(runs, opened, asked, seed, threads, file, every_score, quiet or json)
+        if baselines:
+            measured += _baselines(opened, asked.some(baseline_questions, seed), seed, threads, quiet or json)
+    rows = rows_of(measured)
+    _write(rows, asked, opened, measured, markdown, html)
+    if json:
+        print_json(_values(measured, rows))
+    elif not quiet:
+        _show(rows)
+
+
+def _graph(run: Path, given: Path | None) -> "Graph":
+    """The graph given, or the one that a run says it was trained on."""
+    from halfgraph.graph.folder import Graph
+    from halfgraph.training.run_folder import read_provenance
+
+    path = given or Path(read_provenance(run)["graph_path"])
+    if given is None and not path.exists():
+        raise SettingError("--graph", f"{run} was trained on {path}, which is not there", advice="Pass --graph FOLDER.")
+    return Graph.open(path)
+
+
+@contextlib.contextmanager
+def _questions(
+    graph: "Graph", workload: Path | None, queries: Path | None, split: str, limit: int | None, seed: int
+) -> "Iterator[Asked]":
+    """The questions to measure with."""
+    from halfgraph.evaluation.asked import drawn, of_file, of_workload
+    from halfgraph.query.workload import Workload
+
+    if queries is not None:
+        with of_file(queries, graph, limit, seed) as asked:
+            yield asked
+    elif workload is not None:
+        yield of_workload(Workload.open(workload, graph), graph, split, limit, seed)
+    else:
+        yield drawn(graph, split, limit, seed)
+
+
+@contextlib.contextmanager
+def _file(path: Path | None) -> Iterator[Any]:
+    """The file for the scores, if one is wanted."""
+    if path is None:
+        yield None
+        return
+    from halfgraph.query.exchange import new_file
+
+    with new_file(path) as file:
+        yield file
+
+
+def _measure(
+    runs: Sequence[Path],
+    graph: "Graph",
+    asked: "Asked",
+    seed: int,
+    threads: int | None,
+    file: Any,
+    every: bool,
+    quiet: bool,
+) -> "list[Measured]":
+    """Each run with its figures."""
+    from halfgraph.evaluation.answerers import VectorAnswerer
+    from halfgraph.evaluation.comparing import Measured
+    from halfgraph.evaluation.exporting import exporter
+    from halfgraph.evaluation.results import evaluate as measure
+    from halfgraph.query.nested import Names
+    from halfgraph.settings import read_config
+    from halfgraph.training.run import load_encoder
+    from halfgraph.training.run_folder import CONFIG, read_provenance
+
+    found: list[Measured] = []
+    settings = {run: read_config(run / CONFIG) for run in runs if read_provenance(run)}
+    names = _row_names(settings)
+    for run in runs:
+        about = read_provenance(run)
+        answerer = VectorAnswerer(load_encoder(run, graph, settings[run].architecture), names[run])
+        watch = None if file is None else exporter(file, Names(graph), str(run), every=every)
+        with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
+            figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
+        kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
+        figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, **kept}
+        found.append(Measured(names[run], figures, int(about["seed"]), kept))
+    return found
+
+
+def _row_names(settings: dict[Path, Any]) -> dict[Path, str]:
+    """The row of each run: its model's name, with the folder's where the same model has other settings."""
+    of_model: dict[str, list[Any]] = {}
+    for chosen in settings.values():
+        some = of_model.setdefault(chosen.model, [])
+        some += [] if chosen in some else [chosen]
+    return {
+        run: chosen.model if len(of_model[chosen.model]) == 1 else f"{chosen.model}, {run.name}"
+        for run, chosen in settings.items()
+    }
+
+
+def _baselines(graph: "Graph", asked: "Asked", seed: int, threads: int | None, quiet: bool) -> "list[Measured]":
+    """The two baselines with their figures."""
+    from halfgraph.evaluation.baselines import neighbour_vote, popularity
+    from halfgraph.evaluation.comparing import Measured
+    from halfgraph.evaluation.results import evaluate as measure
+
+    found = []
+    for answerer in (popularity(graph.train), neighbour_vote(graph.train)):
+        with pacing(f"questions, {answerer.name}", sum(asked.counts.values()), quiet) as more:
+            figures = measure(answerer, asked, seed=seed, threads=threads, told=more)
+        found.append(Measured(answerer.name, figures))
+    return found
+
+
+def _values(measured: "Sequence[Measured]", rows: "Sequence[Row]") -> dict[str, Any]:
+    """What --json prints: the figures of one run as they are, those of several in a list, with means and spreads."""
+    runs = [one.figures for one in measured if not one.is_baseline]
+    baselines = {one.row: one.figures for one in measured if one.is_baseline}
+    if len(runs) == 1:
+        return {**runs[0], "baselines": baselines}
+    trained = [row for row in rows if not row.is_baseline]
+    means = {row.name: {"seeds": row.seeds, "mean": row.figures, "spread": row.spread} for row in trained}
+    return {"runs": runs, "rows": means, "baselines": baselines}
+
+
+def _write(
+    rows: "Sequence[Row]",
+    asked: "Asked",
+    graph: "Graph",
+    measured: "Sequence[Measured]",
+    markdown: Path | None,
+    html: Path | None,
+) -> None:
+    """Nothing; the reports asked for are written."""
+    from halfgraph.evaluation.page import page
+    from halfgraph.evaluation.report import markdown as as_markdown
+    from halfgraph.evaluation.report import write_report
+
+    trained = [one for one in measured if not one.is_baseline]
+    title = f"{trained[0].row} on {graph.path.name}" if len(rows) < 4 else f"{len(trained)} runs on {graph.path.name}"
+    lead = [
+        f"{sum(asked.counts.values()):,} {asked.split} questions of {len(asked.sets)} structures, {asked.source}; "
+        f"{len(graph.entities):,} entities, graph {graph.fingerprint}."
+    ]
+    if markdown is not None:
+        write_report(markdown, as_markdown(title, rows, lead))
+    if html is not None:
+        about = {one.figures["run"]: f"{one.row}, seed {one.seed}, " + _said(one.about) for one in trained}
+        write_report(html, page(title, rows, lead, about))
+
+
+def _said(about: Any) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in about.items())
+
+
+def _show(rows: "Sequence[Row]") -> None:
+    """Nothing; the main tables are printed, and what to know beside them."""
+    from halfgraph.evaluation.report import notes, tables
+
+    for table in tables(rows):
+        if table.brief:
+            print_report(table)
+    for text in notes(rows):
+        note(text)
+
+
+def print_report(table: "Table") -> None:
+    """Nothing; a table of a report is printed."""
+    from rich.markup import escape
+
+    digits = table.digits
+    rows = [[round(cell, digits) if isinstance(cell, float) else cell or "" for cell in row] for row in table.rows]
+    print_table(f"\n{table.title}", [escape(column) for column in table.columns], rows)

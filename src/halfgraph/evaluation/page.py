@@ -1,0 +1,99 @@
+"""The report as one page of HTML: tables and charts in one file, which asks nothing of any other place."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any
+
+from halfgraph import __version__
+from halfgraph.evaluation.comparing import Row
+from halfgraph.evaluation.plots import charts, svg
+from halfgraph.evaluation.report import Table, notes, tables
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1d2126; --paper: #fff; --faint: #5d6670; --line: #d9dee3; --strip: #f5f7f9; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e3e6ea; --paper: #16181c; --faint: #9aa4ae; --line: #343a41; --strip: #1e2126; }
+}
+body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+main { max-width: 1020px; margin: 0 auto; padding: 24px 20px 60px; }
+h1 { font-size: 1.6em; margin: 0 0 .2em; } h2 { font-size: 1.1em; margin: 2em 0 .5em; }
+p { max-width: 46em; } .faint, footer { color: var(--faint); }
+.wide { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: 3px 10px; text-align: right; white-space: nowrap; border-bottom: 1px solid var(--line); }
+th { font-weight: 600; vertical-align: bottom; white-space: normal; }
+th:first-child, td:first-child { text-align: left; }
+tbody tr:nth-child(even) { background: var(--strip); }
+.best { font-weight: 700; } svg { width: 100%; height: auto; display: block; }
+figure { margin: 0; } details { margin-top: 2em; } summary { cursor: pointer; }
+@media print { details { display: none; } }
+"""
+READING = """
+<p><b>The paper's measures.</b> AUC: for each question its answer and one entity of the answer's kind that is no answer,
+all pooled; the area under the ROC curve. APR: the share of up to 1,000 such entities that the answer is above, averaged
+over the questions that have them. Types marked <i>hard</i> have negatives that satisfy a part of the query but not all
+of it (H-Neg).</p>
+<p><b>The field's measures.</b> Every entity is ranked. The rank of a hard answer, one that needs a missing triple, is
+counted among entities that are no answers; a tie counts half. MRR and Hits@k are means over the hard answers of a
+question, then over questions. A union is answered as the best of its parts. Missing triples: the fewest that any way to
+the answer lacks.</p>
+<p><b>Baselines, without training.</b> Popularity: how often an entity is a tail of the relation that leads to the
+target. Neighbour vote: an edge counts 1 if the training graph has it, else a share of the votes of entities similar to
+its head.</p>
+"""
+
+
+def page(title: str, rows: Sequence[Row], lead: Iterable[str] = (), about: Mapping[str, Any] | None = None) -> str:
+    """The page of some rows: what they reach, pictures, tables, how to read them, and where they come from."""
+    first, *others = tables(rows)
+    pictures = [
+        f"<h2>{escape(bars.title)}</h2>\n<figure>{svg(bars)}</figure>{_boxes(bool(bars.boxed))}"
+        for bars in charts(rows)
+    ]
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        *(f'<p class="faint">{escape(text)}</p>' for text in lead),
+        html_table(first),
+        *(f"<p>{escape(text)}</p>" for text in notes(rows)),
+        *pictures,
+        *map(html_table, others),
+        f"<details open><summary>How to read this</summary>{READING}</details>",
+        _about(about or {}),
+        f"<footer><p>halfgraph {escape(__version__)}</p></footer>",
+    ]
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<main>\n"
+        + "\n".join(part for part in body if part)
+        + "\n</main>\n</body>\n</html>\n"
+    )
+
+
+def _boxes(there: bool) -> str:
+    return '<p class="faint">Boxed: query types with hard negatives.</p>' if there else ""
+
+
+def html_table(table: Table) -> str:
+    """One table, the best figures bold."""
+    best = set(table.best)
+    head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
+    lines = []
+    for line in range(len(table.rows)):
+        cells = [
+            f"<td{' class=best' if (line, column) in best else ''}>{escape(table.shown(line, column))}</td>"
+            for column in range(len(table.columns))
+        ]
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    inner = f"<table><thead><tr>{head}</tr></thead><tbody>\n{chr(10).join(lines)}\n</tbody></table>"
+    return f'<h2>{escape(table.title)}</h2>\n<div class="wide">{inner}</div>'
+
+
+def _about(about: Mapping[str, Any]) -> str:
+    """Where the figures come from, as a list."""
+    if not about:
+        return ""
+    lines = "".join(
+        f"<tr><td>{escape(str(name))}</td><td>{escape(str(value))}</td></tr>" for name, value in about.items()
+    )
+    return f'<h2>Where this comes from</h2>\n<div class="wide"><table><tbody>{lines}</tbody></table></div>'

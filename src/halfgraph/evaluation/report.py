@@ -1,0 +1,211 @@
+"""Figures as tables: for the terminal, as Markdown, and for the page."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from halfgraph.errors import FolderError
+from halfgraph.evaluation.asked import ORDER
+from halfgraph.evaluation.comparing import Row, remarks
+from halfgraph.evaluation.protocol import HARD
+from halfgraph.evaluation.ranking import HITS
+from halfgraph.evaluation.results import TYPES
+from halfgraph.query.shapes import shape_named
+
+Cell = str | int | float | None
+FEW = 4  # rows that stand side by side, names below one another; more stand below one another
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a title; numbers are shown with so many digits behind the point."""
+
+    title: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    digits: int = 2
+    brief: bool = True  # whether it is for the terminal too
+    best: Sequence[tuple[int, int]] = ()  # row and column of the best figures
+
+    def shown(self, row: int, column: int) -> str:
+        """A cell as a text."""
+        cell = self.rows[row][column]
+        if isinstance(cell, float):
+            return f"{cell:.{self.digits}f}"
+        return "" if cell is None else f"{cell:,}" if isinstance(cell, int) else cell
+
+
+def tables(rows: Sequence[Row]) -> list[Table]:
+    """Every table of some rows."""
+    found = [
+        summary(rows),
+        _by_name(rows, "ROC AUC by query type, %", ("auc",), TYPES, percent),
+        _by_name(rows, "Average percentile rank by query type, %", ("apr",), TYPES, percent),
+        _by_name(rows, "Filtered MRR of hard answers by structure", ("mrr",), ORDER, rate, digits=3),
+        *(
+            _by_name(rows, f"Hits@{most} of hard answers", ("hits", str(most)), ORDER, rate, digits=3, brief=most == 3)
+            for most in HITS
+        ),
+        by_missing(rows),
+        _by_name(rows, "Filtered MRR of easy answers: what is known, recovered", ("easy",), ORDER, rate, digits=3),
+        _by_name(
+            rows, "Share of hard answers that tie with a wrong one", ("ties",), ORDER, rate, digits=3, brief=False
+        ),
+    ]
+    return [table for table in found if table.rows]
+
+
+def percent(value: float) -> float:
+    """A share in hundredths, as the paper prints it."""
+    return 100.0 * value
+
+
+def rate(value: float) -> float:
+    """A share as it is."""
+    return value
+
+
+def summary(rows: Sequence[Row]) -> Table:
+    """The means over types and structures, with how sure they are."""
+    figures: list[tuple[str, tuple[str, ...], Callable[[float], float], int]] = [
+        ("AUC all %", ("macro", "auc", "all"), percent, 2),
+        ("AUC H-Neg %", ("macro", "auc", "hard"), percent, 2),
+        ("APR all %", ("macro", "apr", "all"), percent, 2),
+        ("APR H-Neg %", ("macro", "apr", "hard"), percent, 2),
+        ("MRR", ("macro", "mrr"), rate, 3),
+        *((f"Hits@{most}", ("macro", "hits", str(most)), rate, 3) for most in HITS),
+    ]
+    used = [figure for figure in figures if any(row.get(*figure[1]) is not None for row in rows)]
+    cells: list[list[Cell]] = [[_sure(row, path, how, digits) for _, path, how, digits in used] for row in rows]
+    values = [[row.get(*path) for _, path, _, _ in used] for row in rows]
+    names = [row.name + ("" if len(row.seeds) < 2 else f" ({len(row.seeds)} seeds)") for row in rows]
+    table = Table("Means over query types and structures", [], [])
+    return _laid_out(table, names, [name for name, *_ in used], cells, values)
+
+
+def _sure(row: Row, path: tuple[str, ...], how: Callable[[float], float], digits: int) -> str:
+    """A figure with its margin."""
+    value, margin = row.get(*path), row.margin(*path)
+    if value is None:
+        return ""
+    return f"{how(value):.{digits}f}" + ("" if margin is None else f" ±{how(margin):.{digits}f}")
+
+
+def _best(values: Sequence[float | None]) -> list[int]:
+    """Where the highest value stands, more than once for a tie; nowhere if there is nothing to compare with."""
+    known = [value for value in values if value is not None]
+    return [place for place, value in enumerate(values) if value == max(known)] if len(known) > 1 else []
+
+
+def _by_name(
+    rows: Sequence[Row],
+    title: str,
+    path: tuple[str, ...],
+    order: Sequence[str],
+    how: Callable[[float], float],
+    *,
+    digits: int = 2,
+    brief: bool = True,
+) -> Table:
+    """A figure by query type or structure, and its mean."""
+    names = [name for name in order if any(row.get(*path, name) is not None for row in rows)]
+    values = [[row.get(*path, name) for name in names] for row in rows]
+    for own in values:
+        known = [value for value in own if value is not None]
+        own.append(sum(known) / len(known) if len(known) == len(names) and names else None)
+    cells: list[list[Cell]] = [[None if value is None else how(value) for value in own] for own in values]
+    table = Table(title, [], [], digits, brief)
+    heads = [*map(short_name, names), "mean"]
+    return _laid_out(table, [row.name for row in rows], heads, cells, values) if names else table
+
+
+def _laid_out(
+    table: Table,
+    names: Sequence[str],
+    heads: Sequence[str],
+    cells: Sequence[Sequence[Cell]],
+    values: Sequence[Sequence[float | None]],
+) -> Table:
+    """The table with cells by row and head, the best of each head marked; few rows stand side by side."""
+    best = [(line, place) for place in range(len(heads)) for line in _best([own[place] for own in values])]
+    if len(names) > FEW:
+        lines: list[list[Cell]] = [[name, *own] for name, own in zip(names, cells, strict=True)]
+        places = [(line, place + 1) for line, place in best]
+        return replace(table, columns=["", *heads], rows=lines, best=places)
+    across: list[list[Cell]] = [[head, *(own[place] for own in cells)] for place, head in enumerate(heads)]
+    return replace(table, columns=["", *names], rows=across, best=[(place, line + 1) for line, place in best])
+
+
+def short_name(name: str) -> str:
+    """A query type by the newer literature's name: 3-inter_chain-hard is pi-hard."""
+    base = name.removesuffix(HARD)
+    return shape_named(base).short + name[len(base) :]
+
+
+def by_missing(rows: Sequence[Row]) -> Table:
+    """MRR by structure and number of missing triples, with how many answers need so many."""
+    numbers = sorted({number for row in rows for number in row.figures.get("by_missing", {})})
+    names = [name for name in ORDER if any(row.get("mrr", name) is not None for row in rows)]
+    lines: list[list[Cell]] = []
+    for number in numbers:
+        some = [row for row in rows if number in row.figures.get("by_missing", {})]
+        for row in some:
+            own = [row.get("by_missing", number, "mrr", name) for name in names]
+            answers = sum(row.figures["by_missing"][number]["answers"].values())
+            lines.append([row.name, int(number), answers, *own])
+    columns = ["", "missing", "answers", *names]
+    return Table("Filtered MRR of hard answers by the number of missing triples they need", columns, lines, 3)
+
+
+def what_margins_are(rows: Sequence[Row]) -> str:
+    """What ± means in these rows."""
+    parts = []
+    if any(row.spread is None and row.figures.get("intervals") for row in rows):
+        parts.append("half of the 95 % confidence interval over questions drawn again")
+    if any(row.spread is not None for row in rows):
+        parts.append("the standard deviation over seeds where there are several")
+    return f"± is {', '.join(parts)}." if parts else ""
+
+
+def notes(rows: Sequence[Row]) -> list[str]:
+    """What a reader must know beside the tables."""
+    sizes = {row.name: max(row.figures["questions"].values(), default=0) for row in rows}
+    most = max(sizes.values(), default=0)
+    fewer = [f"{name} on {size:,}" for name, size in sizes.items() if size < most]
+    found = [what_margins_are(rows), *remarks(rows)]
+    if fewer:
+        found.insert(0, f"At most {most:,} questions of each structure; {', '.join(fewer)} of each at random.")
+    return [text for text in found if text]
+
+
+def markdown(title: str, rows: Sequence[Row], lead: Iterable[str] = ()) -> str:
+    """All tables as Markdown."""
+    parts = [f"# {title}", *lead, *notes(rows)]
+    parts += [f"## {table.title}\n\n{markdown_table(table)}" for table in tables(rows)]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(table: Table) -> str:
+    """One table as Markdown, the best figures bold."""
+    best = set(table.best)
+    head = [f"| {' | '.join(column.replace('|', '/') for column in table.columns)} |"]
+    head.append("|" + "|".join("---" if place == 0 else "---:" for place in range(len(table.columns))) + "|")
+    for line in range(len(table.rows)):
+        cells = [table.shown(line, column) for column in range(len(table.columns))]
+        marked = [f"**{cell}**" if (line, column) in best else cell for column, cell in enumerate(cells)]
+        head.append(f"| {' | '.join(marked)} |")
+    return "\n".join(head)
+
+
+def write_report(path: Path, text: str) -> None:
+    """Nothing; the file has the old text or the new one, never a part."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(text, encoding="utf-8")
+        part.replace(path)
+    except OSError as error:
+        problem = f"cannot be written: {error.strerror or error}"
+        raise FolderError(path, problem, advice="Choose another place.") from error
+    finally:
+        part.unlink(missing_ok=True)
