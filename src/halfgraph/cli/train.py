@@ -84,7 +84,7 @@ def train(
     start(out, graph, chosen.sections(), seed, workload, resume=resume)
     validate = validator(validation_questions(graph, workload, seed))
     if validate is None:
-        note("The graph has no split, so there is nothing to validate on: the last weights are kept.")
+        note("There is nothing to validate on (a graph needs a split for that): the last weights are kept.")
     encoder = new_encoder(chosen.architecture, graph, seed, device)
     budget = Budget(steps, minutes, patience=patience)
     with _told(quiet or json) as told:

@@ -42,6 +42,7 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
     """The paper's measures of a model on some questions."""
     aucs, aprs = {}, {}
     with encoder.entities.normalised_once():
+        require_finite(encoder.entities.every().cpu().numpy(), "the entities")
         for questions in sets:
             vectors = query_vectors(encoder, questions)
             name = questions.shape.name
@@ -54,7 +55,6 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
                 there = negative >= 0
                 if there.any():
                     wrong = pair_scores(encoder, vectors[torch.from_numpy(there)], negative[there])
-                    require_finite(wrong, twin)
                     aucs[twin] = auc(right[there], wrong)
                 if many is not None and many.sizes().any():
                     aprs[twin] = mean_percentile(encoder, vectors, right, many)

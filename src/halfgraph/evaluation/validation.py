@@ -1,12 +1,13 @@
 """Validation while training: the paper's measures on questions that the training graph cannot answer."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
-from halfgraph.query.negatives import Judging
+from halfgraph.query.negatives import Judging, fresh_negatives
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import STRUCTURES
 from halfgraph.query.workload import Counts, Plan, Workload, draw
@@ -19,16 +20,28 @@ def validation_questions(graph: Graph, workload: Workload | None, seed: int) -> 
     """The validation questions of a workload, or else fresh ones; none where the graph has no split."""
     if workload is not None:
         # Unions, which published workloads have, are not of the paper's types: they have no one vector.
-        return [workload.questions("valid", shape) for shape in workload.structures("valid") if shape in STRUCTURES]
+        shapes = [shape for shape in workload.structures("valid") if shape in STRUCTURES]
+        return [_with_negatives(graph, workload, workload.questions("valid", shape), seed) for shape in shapes]
     if not graph.has_split:
         return []
     plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, judging=Judging(most=200))
     return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
 
 
+def _with_negatives(graph: Graph, workload: Workload, questions: Questions, seed: int) -> Questions:
+    """The questions with a negative and a hard negative each; published ones come without."""
+    if (questions.negative >= 0).any():
+        return questions
+    view = graph.view(workload.graphs("valid")[1])  # the graph that all their answers are on
+    drawn: dict[str, Any] = {"negative": fresh_negatives(view, questions, 1, seed, hard=False)[:, 0]}
+    if questions.shape.has_intersection:
+        drawn["hard_negative"] = fresh_negatives(view, questions, 1, seed, hard=True)[:, 0]
+    return replace(questions, **drawn)
+
+
 def validator(questions: Sequence[Questions]) -> Validate | None:
-    """What measures a model on these questions; nothing where there are none."""
-    if not questions:
+    """What measures a model on these questions; nothing where none has a negative to be told from."""
+    if not any((some.negative >= 0).any() for some in questions):
         return None
 
     def validate(encoder: Encoder) -> dict[str, Any]:
