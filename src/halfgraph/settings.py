@@ -65,7 +65,7 @@ def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
         values.pop("name", None)  # of the section [model]
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals:
+        if not equals or not name.strip():
             raise SettingError("--set", f'cannot read "{pair}"', advice="Write name=value, such as dim=64.")
         values[name.strip()] = _value(text.strip())
     return {name: _typed(name, value) for name, value in values.items()}

@@ -1,0 +1,181 @@
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfgraph.errors import InputError, SettingError
+from halfgraph.model.encoder import Architecture
+from halfgraph.model.variants import ROWS
+from halfgraph.settings import (
+    ARCHITECTURE_NAMES,
+    RECIPE_NAMES,
+    given_values,
+    model_of,
+    read_config,
+    training_settings,
+)
+from halfgraph.training.recipe import PAPER, RECIPES, Recipe
+from halfgraph.training.run_folder import write_toml
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "settings.toml"
+    path.write_text(text)
+    return path
+
+
+# Named models and recipes
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@pytest.mark.parametrize("recipe", list(RECIPES))
+def test_a_model_and_a_recipe_by_name_are_all_settings(row, recipe: str) -> None:
+    found = training_settings(row.name, recipe, {})
+    assert found.model == row.name
+    assert {name: getattr(found.architecture, name) for name in row.architecture} == row.architecture
+    assert (found.recipe.neighbourhoods > 0) == row.kg_phase
+    assert replace(found.recipe, neighbourhoods=RECIPES[recipe].neighbourhoods) == RECIPES[recipe]
+    assert found.architecture.initial == ("xavier" if recipe == "paper" else "identity")
+
+
+def test_given_settings_go_before_those_of_the_names() -> None:
+    found = training_settings("gqe", "paper", {"dim": 16, "margin": 0.3, "neighbourhoods": 8, "initial": "identity"})
+    assert found.architecture == Architecture("bilinear", "gqe", "min", dim=16, initial="identity")
+    assert found.recipe == replace(PAPER, margin=0.3, neighbourhoods=8)
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"), [("dims", "dim"), ("learning-rate", "learning_rate"), ("head", "heads"), ("marginn", "margin")]
+)
+def test_an_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        training_settings("cga", "default", {name: 1})
+    assert str(refused.value) == f"{name}: is no setting. Did you mean {nearest}?"
+    with pytest.raises(SettingError, match=f"Did you mean {nearest}"):
+        given_values(None, [f"{name}=1"])
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"dim": 0}, "dim: must be at least 1, found 0"),
+        ({"heads": 0}, "heads: must be at least 1, found 0"),
+        ({"temperature": 0.0}, "temperature: must be above 0"),
+        ({"loss": "hinges"}, 'loss: cannot be "hinges"'),
+    ],
+)
+def test_settings_out_of_their_range_are_refused(given: dict[str, object], said: str) -> None:
+    with pytest.raises(SettingError, match=said):
+        training_settings("cga", "default", given)
+
+
+def test_an_unknown_recipe_is_refused() -> None:
+    with pytest.raises(SettingError, match='--recipe: there is none named "fast". Known: default, paper'):
+        training_settings("cga", "fast", {})
+
+
+# Values
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("dim=64", 64),
+        (" dim = 64 ", 64),
+        ("margin=0.5", 0.5),
+        ("margin=1", 1.0),
+        ("learning_rate=1e-3", 0.001),
+        ("norm_by_kind=true", True),
+        ("projection=diagonal", "diagonal"),
+        ('projection="diagonal"', "diagonal"),
+    ],
+)
+def test_a_pair_is_read_in_the_type_of_its_setting(pair: str, value: object) -> None:
+    ((_, found),) = given_values(None, [pair]).items()
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("pair", "said"),
+    [
+        ("dim", '--set: cannot read "dim". Write name=value, such as dim=64.'),
+        ("dim=", 'dim: takes a whole number, found ""'),
+        ("dim=big", 'dim: takes a whole number, found "big"'),
+        ("dim=64.5", 'dim: takes a whole number, found "64.5"'),
+        ("dim=true", 'dim: takes a whole number, found "True"'),
+        ("norm_by_kind=1", 'norm_by_kind: takes true or false, found "1"'),
+        ("margin=[1]", "margin: takes a number"),
+        ("projection=3", 'projection: takes a word, found "3"'),
+        ("=3", '--set: cannot read "=3"'),
+    ],
+)
+def test_a_pair_that_cannot_be_read_is_refused(pair: str, said: str) -> None:
+    with pytest.raises(SettingError) as refused:
+        given_values(None, [pair])
+    assert str(refused.value).startswith(said)
+
+
+@given(st.text(max_size=12))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    for name in ("dim", "margin", "loss"):
+        try:
+            given_values(None, [f"{name}={text}"])
+        except SettingError as error:
+            assert error.setting == name
+
+
+# Files
+
+
+def test_a_file_is_read_with_sections_or_plain_and_pairs_go_before_it(tmp_path: Path) -> None:
+    plain = written(tmp_path, "dim = 32\nmargin = 2\n")
+    assert given_values(plain, []) == {"dim": 32, "margin": 2.0}
+    sections = written(tmp_path, '[model]\nname = "GQE[min]"\n[architecture]\ndim = 32\n[recipe]\nmargin = 0.2\n')
+    assert given_values(sections, ["dim=8"]) == {"dim": 8, "margin": 0.2}
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+def test_the_settings_of_a_run_come_back(row, tmp_path: Path) -> None:
+    settings = training_settings(row.name, "paper", {"dim": 24, "burn_in": 0.125, "learning_rate": 1e-5})
+    path = written(tmp_path, write_toml(settings.sections()))
+    assert read_config(path) == settings
+    # The same file given to another run makes the same settings.
+    assert training_settings(model_of(path), "default", given_values(path, [])) == settings
+
+
+def test_without_a_file_the_model_is_cga(tmp_path: Path) -> None:
+    assert model_of(None) == model_of(written(tmp_path, "dim = 3")) == "cga"
+    assert model_of(written(tmp_path, 'model = "gqe"')) == "gqe"
+
+
+@pytest.mark.parametrize("content", [b"dim = ", b"\xff\xfe", b"dim = 3\ndim = 4"])
+def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "settings.toml"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match="settings.toml: cannot be read"):
+        given_values(path, [])
+    with pytest.raises(InputError, match=r"absent.toml: cannot be read.*Pass a TOML file"):
+        given_values(tmp_path / "absent.toml", [])
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[model]\n", '[model]\nname = "x"\n[architecture]\n[recipe]\nbogus = 1\n', "model = 3\n", "[architecture]\n"],
+)
+def test_what_is_not_the_settings_of_a_run_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match="is not the settings of a run"):
+        read_config(written(tmp_path, text))
+
+
+def test_an_unknown_setting_in_a_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match="dims: is no setting. Did you mean dim"):
+        given_values(written(tmp_path, "[architecture]\ndims = 3\n"), [])
+
+
+def test_no_name_is_a_setting_of_both_the_model_and_the_recipe() -> None:
+    assert not set(ARCHITECTURE_NAMES) & set(RECIPE_NAMES)
+    assert set(ARCHITECTURE_NAMES) == set(asdict(Architecture()))
+    assert set(RECIPE_NAMES) == set(asdict(Recipe()))
