@@ -12,6 +12,7 @@ from halfgraph import __version__
 from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.query import query
+from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
@@ -48,6 +49,7 @@ app.add_typer(workload, name="workload")
 app.command()(query)
 app.command()(train)
 app.command()(evaluate)
+app.command()(reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -43,7 +43,13 @@ its head.</p>
 """
 
 
-def page(title: str, rows: Sequence[Row], lead: Iterable[str] = (), about: Mapping[str, Any] | None = None) -> str:
+def page(
+    title: str,
+    rows: Sequence[Row],
+    lead: Iterable[str] = (),
+    about: Mapping[str, Any] | None = None,
+    tables_first: Sequence[Table] = (),
+) -> str:
     """The page of some rows: what they reach, pictures, tables, how to read them, and where they come from."""
     first, *others = tables(rows)
     pictures = [
@@ -53,7 +59,7 @@ def page(title: str, rows: Sequence[Row], lead: Iterable[str] = (), about: Mappi
     body = [
         f"<h1>{escape(title)}</h1>",
         *(f'<p class="faint">{escape(text)}</p>' for text in lead),
-        html_table(first),
+        *map(html_table, (*tables_first, first)),
         *(f"<p>{escape(text)}</p>" for text in notes(rows)),
         *pictures,
         *map(html_table, others),
