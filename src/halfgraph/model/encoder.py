@@ -16,7 +16,7 @@ from halfgraph.model.entities import Entities
 from halfgraph.model.intersection import Attention, Counted, Gqe, Simple
 from halfgraph.model.projection import PROJECTIONS, Bilinear
 from halfgraph.query.kernels import count_edges, edges_of
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, fold_together
+from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold_together
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ class Encoder(nn.Module):
         """The cosine of query vectors (..., d) and entity vectors (..., d), which are normalised already (eq. 11)."""
         return (F.normalize(vectors, dim=-1) * entities).sum(dim=-1)
 
-    def kinds_of(self, node: Intersect, rows: int) -> Tensor:
-        """The kind of an intersected variable: as the query says, or the commonest at the end of its relations."""
+    def kinds_of(self, node: Project | Intersect | Union, rows: int) -> Tensor:
+        """The kind of a variable: as the query says, or the commonest at the end of its relations."""
         if node.kind is not None:
             return torch.full((rows,), node.kind, device=self.device)
         usual: Tensor = self.usual_kinds  # type: ignore[assignment]

@@ -201,6 +201,13 @@ READ = {"SELECT", "DISTINCT", "REDUCED", "WHERE", "LIMIT", "OFFSET", "PREFIX", "
 _BY_WORD = {word: feature for feature, row in REFUSALS.items() for word in row.words}
 
 
+def refuse_service(source: Source) -> None:
+    """Nothing, or an error where a query would have the store call another machine, wherever it says so."""
+    for token in source.tokens:
+        if token.says("SERVICE"):
+            raise refused("SERVICE", source.place(token))
+
+
 def refuse_words(source: Source) -> None:
     """Nothing, or an error for the first word or mark of a valid text that cannot be read."""
     inside = {token.start for token in source.body}

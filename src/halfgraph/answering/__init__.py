@@ -1,0 +1,1 @@
+"""The use of it: exact answers first, then the likely ones."""
