@@ -23,6 +23,7 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.query.workload import Workload
 from halfgraph.training import loop
 from halfgraph.training.loop import Budget, Diverged, Progress, train
+from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
 from query_files import sampled, split_graph
 from small_runs import HINGE, Killed, Result, Setting, killing_at, result
@@ -242,8 +243,8 @@ def test_a_run_of_some_minutes_goes_on_to_the_same_end_once_its_steps_are_counte
 
 def test_the_steps_of_some_minutes_are_told_by_the_pace() -> None:
     progress = Progress(step=12, seconds=6.0)
-    assert loop._steps_in(2.0, progress) == 240
-    assert loop._steps_in(0.0, progress) == 13
+    for minutes, steps in ((2.0, 240), (None, 600), (0.0, 13)):
+        assert loop._steps_in(Budget(minutes=minutes), progress) == steps
 
 
 # Ctrl-C
@@ -330,18 +331,21 @@ def test_a_loss_that_is_no_number_stops_with_its_step_and_keeps_the_last_checkpo
 
 
 @pytest.mark.parametrize("seconds", [0.0, 1e9])
-def test_weights_that_are_no_numbers_are_never_written(setting: Setting, tmp_path: Path, seconds: float) -> None:
+def test_weights_that_are_no_numbers_are_never_written(
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
     budget = replace(setting.budget, checkpoint_seconds=seconds)
-    encoder, run = setting.encoder(), tmp_path / "run"
+    encoder, run, step = setting.encoder(), tmp_path / "run", Optimiser.step
     run.mkdir()
 
-    def told(progress: Progress, _: float) -> None:
-        if progress.step == 4:  # at which there is a validation too
-            with torch.no_grad():
-                encoder.entities.table[2, 1] = float("nan")
+    def poisoned(self: Optimiser, learning_rate: float) -> None:
+        step(self, learning_rate)
+        if self.step_count == 4:  # at which there is a validation too
+            encoder.entities.table.data[2, 1] = float("nan")
 
+    monkeypatch.setattr(Optimiser, "step", poisoned)
     with pytest.raises(Diverged, match=r"a weight \(entities.table\) is not a number at step 4") as stopped:
-        train(encoder, setting.batches(), budget, run, told=told)
+        train(encoder, setting.batches(), budget, run)
     assert ("There is no checkpoint yet" in str(stopped.value)) == (seconds > 0)
     assert not (run / MODEL).exists()
     if seconds == 0.0:

@@ -93,12 +93,12 @@ def train(
                 progress.step += 1
                 progress.questions += len(batch)
                 progress.seconds += time.perf_counter() - begun
-                told(progress, loss)
                 is_due = time.monotonic() - saved > budget.checkpoint_seconds
                 if progress.total is None and progress.step == WARM_UP:
-                    progress.total, is_due = _steps_in(budget.minutes or 5.0, progress), True
+                    progress.total, is_due = _steps_in(budget, progress), True
                 if _is_time_to_validate(progress, budget):
                     _validate(encoder, validate, progress, loss, run)
+                told(progress, loss)
                 if is_due:
                     _checkpoint(run, parameters, optimiser, progress)
                     saved = time.monotonic()
@@ -175,8 +175,9 @@ def _is_burning_in(recipe: Recipe, progress: Progress, step: int) -> bool:
     return step < recipe.burn_in * progress.total
 
 
-def _steps_in(minutes: float, progress: Progress) -> int:
-    """How many steps fit into some minutes, by the pace so far; fixed then, so that the result depends on it alone."""
+def _steps_in(budget: Budget, progress: Progress) -> int:
+    """How many steps fit into the minutes, by the pace so far; fixed then, so that the result depends on it alone."""
+    minutes = 5.0 if budget.minutes is None else budget.minutes
     return max(WARM_UP + 1, round(60.0 * minutes / (progress.seconds / progress.step)))
 
 

@@ -1,0 +1,309 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from halfgraph.cli import main
+from halfgraph.training.run_folder import MODEL, STATE, load_tensors
+from query_files import SMALL, sampled, split_graph
+
+TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "kind_negatives=6", "other_negatives=6"]
+FEW = [word for pair in TINY for word in ("--set", pair)]
+PROGRAM = Path(sys.executable).parent / "halfgraph"
+
+
+class Outcome(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Outcome]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a split graph g, its workload w, another graph, and one without a split."""
+    folder = tmp_path_factory.mktemp("made")
+    for name, seed in (("g", 0), ("other", 1)):
+        (folder / f"{name}.d").mkdir()
+        split_graph(folder / f"{name}.d", seed).path.rename(folder / name)
+    from halfgraph.graph.folder import Graph
+
+    sampled(Graph.open(folder / "g"), folder / "w", SMALL)
+    (folder / "t.tsv").write_text("".join(f"e{i % 7}\tr{i % 2}\te{(i * i) % 11}\n" for i in range(40)))
+    assert command(["import", str(folder / "t.tsv"), "--quiet", "--out", str(folder / "whole")]) == 0
+    return folder
+
+
+def command(arguments: list[str]) -> int:
+    """The exit code of a command."""
+    with pytest.raises(SystemExit) as leaving:
+        main(arguments)
+    return int(leaving.value.code or 0)
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """What runs a command in a folder with graphs and a workload."""
+    for name in ("g", "other", "whole", "w"):
+        (tmp_path / name).symlink_to(made / name)
+    monkeypatch.chdir(tmp_path)
+
+    def run_command(*arguments: str) -> Outcome:
+        return Outcome(command(list(arguments)), *capsys.readouterr())
+
+    return run_command
+
+
+def train(run: Run, *more: str, steps: int = 6) -> Outcome:
+    return run("train", "g", "w", "--out", "run", "--steps", str(steps), *FEW, *more)
+
+
+def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
+    """Whether a command failed as it should: it says what and where in one line, and nothing is left."""
+    assert outcome.code == code
+    assert outcome.out == ""
+    assert "Traceback" not in outcome.err
+    assert code == 2 or (outcome.err.startswith("halfgraph: ") and outcome.err.count("\n") == 1)
+    for words in said:
+        assert words in " ".join(outcome.err.split())
+    assert not list(Path().glob(".*"))
+
+
+# A run
+
+
+def test_a_run_is_shown_as_it_goes_and_leaves_a_model(run: Run) -> None:
+    outcome = train(run)
+    assert outcome.code == 0
+    assert "Trained run" in outcome.out
+    for words in ("best step", "auc", "questions per second"):
+        assert words in outcome.out
+    lines = outcome.err.splitlines()
+    assert len(lines) == 6  # fewer than ten steps: a validation each
+    assert all(words in lines[-1] for words in ("step 6: loss", "AUC 0.", "questions/s", "0 s left"))
+    assert {path.name for path in Path("run").iterdir()} == {
+        *("README.md", "config.toml", "curves.png", "metrics.jsonl", "model.safetensors", "provenance.json"),
+        "state.safetensors",
+    }
+    assert "# CGA+KG+8[min] on graph" in Path("run/README.md").read_text()
+
+
+def test_a_run_prints_its_figures_as_json(run: Run) -> None:
+    outcome = train(run, "--json", "--model", "GQE[mean]")
+    assert outcome.err == ""
+    told = json.loads(outcome.out)
+    assert (told["run"], told["steps"]) == ("run", 6)
+    assert told["questions"] == 6 * (16 + 6 * 4 + 4 * 2)
+    assert 0 < told["auc"] < 1
+    assert told["auc"] == max(json.loads(line)["auc"] for line in Path("run/metrics.jsonl").read_text().splitlines())
+
+
+def test_a_run_can_be_quiet(run: Run) -> None:
+    assert train(run, "--quiet", steps=2) == (0, "", "")
+
+
+def test_a_bar_is_shown_on_a_terminal(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "160")
+    outcome = train(run)
+    assert outcome.code == 0
+    for words in ("questions/s", "loss", "AUC"):
+        assert words in outcome.err
+
+
+def test_the_same_seed_gives_the_same_model_and_another_another(run: Run) -> None:
+    models = []
+    for name, seed in (("a", "1"), ("b", "1"), ("c", "2")):
+        assert run("train", "g", "w", "--out", name, "--steps", "3", "--seed", seed, "-q", *FEW).code == 0
+        models.append((Path(name) / MODEL).read_bytes())
+    assert models[0] == models[1] != models[2]
+
+
+def test_a_run_of_some_minutes_draws_its_questions_on_the_fly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("halfgraph.evaluation.validation.DRAWN", 20)
+    outcome = run("train", "g", "--out", "run", "--minutes", "0", "--json", *FEW)
+    assert json.loads(outcome.out)["steps"] == 13
+    assert json.loads(Path("run/provenance.json").read_text())["source"] == "on the fly"
+
+
+def test_a_graph_without_a_split_keeps_the_last_weights(run: Run) -> None:
+    outcome = run("train", "whole", "--out", "run", "--steps", "3", *FEW, "--set", "neighbourhoods=0")
+    assert outcome.code == 0
+    assert outcome.err.startswith("There is nothing to validate on (a graph needs a split for that)")
+    model, state = load_tensors(Path("run") / MODEL)[0], load_tensors(Path("run") / STATE)[0]
+    assert all((state[f"weight.{name}"] == tensor).all() for name, tensor in model.items())
+
+
+def test_the_papers_recipe_is_there(run: Run) -> None:
+    outcome = train(run, "--recipe", "paper", "--set", "other_negatives=0", "--set", "kind_negatives=1", steps=2)
+    assert outcome.code == 0
+    text = Path("run/config.toml").read_text()
+    for line in ('loss = "hinge"', "margin = 1.0", "hard_negatives = 1", 'initial = "xavier"'):
+        assert line in text
+
+
+def test_help_has_an_example(run: Run) -> None:
+    out = run("train", "--help").out
+    assert "Example: halfgraph train" in out
+    assert "--resume" in out
+
+
+# Going on
+
+
+def test_a_finished_run_can_be_resumed_by_its_own_settings(run: Run) -> None:
+    assert train(run, "-q", "--model", "gqe").code == 0
+    before = (Path("run") / MODEL).read_bytes()
+    again = ("train", "g", "w", "--out", "run", "--steps", "6", "--resume", "-q")
+    assert run(*again, "--config", "run/config.toml").code == 0
+    assert run(*again, "--model", "gqe", *FEW).code == 0
+    assert (Path("run") / MODEL).read_bytes() == before
+
+
+def test_other_settings_graphs_questions_and_folders_are_refused(run: Run) -> None:
+    assert train(run, "-q", steps=2).code == 0
+    refused(train(run), "run: is already there. Remove it, pass --resume to go on with it, or another --out.")
+    for more in (["--set", "dim=8"], ["--model", "gqe"], ["--seed", "5"], ["--recipe", "paper"]):
+        refused(train(run, "--resume", *more), "run: was begun with other settings")
+    refused(run("train", "g", "--out", "run", "--resume", *FEW), "run: was begun with other questions")
+    refused(run("train", "other", "--out", "run", "--resume", *FEW), "run: made for graph", "and this is graph")
+    refused(run("train", "g", "--out", "w", "--resume", *FEW), "w: no run here")
+
+
+def test_a_run_without_its_settings_or_with_a_broken_state_is_refused(run: Run) -> None:
+    assert train(run, "-q", steps=2).code == 0
+    state = (Path("run") / STATE).read_bytes()
+    (Path("run") / STATE).write_bytes(state[:-20])
+    refused(train(run, "--resume"), "state.safetensors: cannot be read")
+    (Path("run") / STATE).write_bytes(b"")
+    refused(train(run, "--resume"), "state.safetensors: cannot be read")
+    Path("run/config.toml").unlink()
+    refused(train(run, "--resume"), "config.toml")
+
+
+def begun(*arguments: str) -> "subprocess.Popen[str]":
+    """A command in a process of its own, which has begun to train."""
+    process = subprocess.Popen(
+        [PROGRAM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    for _ in range(6000):
+        if Path("run/metrics.jsonl").exists() or process.poll() is not None:
+            break
+        time.sleep(0.01)
+    return process
+
+
+MANY = ("train", "g", "w", "--steps", "80", "--threads", "1", "-q", *FEW)
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(made: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The model of a run that nothing stops."""
+    out = tmp_path_factory.mktemp("whole") / "run"
+    assert command(["train", str(made / "g"), str(made / "w"), *MANY[3:], "--out", str(out)]) == 0
+    return (out / MODEL).read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
+def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
+    run: Run, uninterrupted: bytes, number: signal.Signals
+) -> None:
+    process = begun(*MANY, "--out", "run")
+    time.sleep(0.1)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert (out, "Traceback" in err) == ("", False)
+    if number == signal.SIGINT:
+        assert process.returncode == 130
+        step = json.loads(load_tensors(Path("run") / STATE)[1]["progress"])["step"]
+        assert 0 <= step < 80
+    else:
+        assert process.returncode == -signal.SIGKILL
+        assert not Path("run/README.md").exists()
+    assert run(*MANY, "--out", "run", "--resume").code == 0
+    assert (Path("run") / MODEL).read_bytes() == uninterrupted
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("dims=3", "dims: is no setting. Did you mean dim?"),
+        ("dim=0", "dim: must be at least 1, found 0"),
+        ("heads=0", "heads: must be at least 1, found 0"),
+        ("dim=large", 'dim: takes a whole number, found "large"'),
+        ("uniform=edges", 'uniform: cannot be "edges"'),
+        ("learning_rate=0", "learning_rate: must be above 0"),
+        ("dim", '--set: cannot read "dim"'),
+    ],
+)
+def test_settings_that_make_no_sense_are_refused(run: Run, given: str, said: str) -> None:
+    refused(run("train", "g", "--out", "run", "--set", given), said)
+    assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1", "gpu", "cud"])
+def test_a_device_that_is_not_there_is_refused(run: Run, device: str) -> None:
+    import torch
+
+    if torch.cuda.is_available() and device.startswith("cuda"):
+        pytest.skip("there is one")
+    refused(run("train", "g", "--out", "run", "--device", device), f"--device: {device} is not there", "cpu")
+    assert not Path("run").exists()
+
+
+def test_models_graphs_and_workloads_that_are_not_there_are_refused(run: Run) -> None:
+    for arguments, said in (
+        (["g", "--model", "cgaa"], "--model: there is no model named"),
+        (["absent"], "absent: no such folder"),
+        (["w"], "w: no graph here"),
+        (["g", "g"], "g: no workload here"),
+        (["other", "w"], "w: made for graph"),
+        (["g", "--config", "absent.toml"], "absent.toml: cannot be read"),
+    ):
+        refused(run("train", *arguments, "--out", "run"), said)
+        assert not Path("run").exists()
+    refused(run("train", "g", "--out", "run", "--recipe", "fast"), "Invalid value for '--recipe'", code=2)
+    refused(run("train", "g", "--out", "run", "--steps", "0"), "Invalid value for '--steps'", code=2)
+    refused(run("train", "g"), "Missing option", code=2)
+
+
+def test_a_rate_that_makes_the_loss_overflow_is_told_with_its_step(run: Run) -> None:
+    outcome = train(run, "--set", "learning_rate=1e38", steps=30)
+    assert outcome.code == 1
+    last = outcome.err.splitlines()[-1]
+    assert last.startswith("halfgraph: ")
+    assert "is not a number at step" in last
+    assert "try a smaller learning_rate" in last
+    assert "Traceback" not in outcome.err
+
+
+def test_a_place_that_cannot_be_written_is_told(run: Run) -> None:
+    Path("file").write_text("")
+    refused(run("train", "g", "--out", "file/run", *FEW), "file/run: cannot be written")
