@@ -88,6 +88,7 @@ class Encoder(nn.Module):
         """The kind of a variable: as the query says, or the commonest at the end of its relations."""
         if node.kind is not None:
             return torch.full((rows,), node.kind, device=self.device)
+        # Departs from the paper, which takes the kind as known: a variable that no question says the kind of has none.
         usual: Tensor = self.usual_kinds  # type: ignore[assignment]
         votes = sum(usual.index_select(0, _ids(relation, self.device)) for relation in _last_relations(node))
         return votes.argmax(dim=1)  # type: ignore[union-attr]

@@ -22,6 +22,7 @@ class Bilinear(nn.Module):
     @torch.no_grad()
     def begin_at_identity(self) -> None:
         """Nothing; every matrix begins as the identity with some noise, so that long paths begin as short ones do."""
+        # Departs from the paper's released code, which begins with Xavier's rule: the paper does not say.
         self.weight.mul_(0.3).add_(torch.eye(self.weight.shape[1]))
 
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:

@@ -137,6 +137,8 @@ class Batches:
             raise EmptyGraph("there is no question of any structure that the recipe asks for")
         questions = [questions for questions, _ in drawn]
         answers = np.concatenate([some.answers for some in questions])
+        # Departs from the paper, which sums over all questions: each structure's loss is a mean, times its weight, so
+        # that the structures weigh as the recipe says however many questions of each a graph gives.
         weights = np.concatenate([np.full(len(some), weight / len(some), np.float32) for some, weight in drawn])
         batch = Batch(questions, answers, weights, *_nothing(len(answers)))
         batch = (

@@ -196,6 +196,7 @@ def _validate(encoder: Encoder, validate: Validate | None, progress: Progress, l
     measured = validate(encoder) if validate else {"score": float(progress.step)}
     encoder.train()
     progress.since_best += 1
+    # Departs from the paper, which does not say when it stops (its released code keeps the last weights).
     if measured["score"] > progress.best:
         progress.best, progress.best_step, progress.since_best = measured["score"], progress.step, 0
         save_tensors(run / MODEL, dict(encoder.named_parameters()), {"step": str(progress.step)})

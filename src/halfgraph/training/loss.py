@@ -37,6 +37,8 @@ def hinge_losses(
     wrong_vectors = wrong_vectors.view(*negatives.shape, vectors.shape[1])
     wrong = (vectors.unsqueeze(1) * wrong_vectors).sum(dim=-1)
     losses = F.relu(margin - right.unsqueeze(1) + wrong) * there
+    # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
+    # how many of them are found.
     return losses.sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
 
 
@@ -60,6 +62,7 @@ def hard_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
 
 def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature: float) -> Tensor:
     """The cross-entropy of the answer against the candidates of its kind and of any: (n,)."""
+    # Departs from the paper, whose hinge sees one negative at a time: better validation in the same time.
     order = np.argsort(batch.groups, kind="stable")  # one product for the questions that share candidates
     sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
     place = torch.from_numpy(order).to(vectors.device)

@@ -79,6 +79,8 @@ def _fused_adam(
 
 def _row_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
     """Nothing; Adam on the rows that have a gradient, as if the others had not been asked."""
+    # Departs from the paper's Adam: rows without a gradient would move on by their moments, which costs a pass over
+    # the whole table at each step.
     assert parameter.grad is not None
     gradient = parameter.grad.coalesce()
     rows, values = gradient.indices()[0], gradient.values()

@@ -10,6 +10,7 @@ from halfgraph.errors import SettingError
 class Recipe:
     """The default recipe; docs/results.md says what each ingredient gave."""
 
+    # Departs from the paper, whose recipe is PAPER below: more is learnt in the same time.
     loss: Literal["softmax", "hinge"] = "softmax"
     # A step: so many one-edge questions, so many of every other structure, and of every size of neighbourhood.
     one_edge: int = 1024
