@@ -80,6 +80,7 @@ def evaluate(
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
     from halfgraph.evaluation.comparing import rows_of
+    from halfgraph.evaluation.report import make_room
     from halfgraph.training.loop import tune_memory
 
     if workload is not None and queries is not None:
@@ -87,7 +88,10 @@ def evaluate(
     if every_score and scores is None:
         raise SettingError("--every-score", "has nowhere to go", advice="Pass --scores FILE too.")
     tune_memory()
-    opened = _graph(runs[0], graph)
+    opened = _graph(runs, graph)
+    for path in (markdown, html):
+        if path is not None:
+            make_room(path)
     with _questions(opened, workload, queries, split.value, limit, seed) as asked, _file(scores) as file:
         if not asked.sets:
             raise SettingError("--split", f"there are no {split.value} questions", advice="Choose another split.")
@@ -104,15 +108,19 @@ def evaluate(
         _show(rows)
 
 
-def _graph(run: Path, given: Path | None) -> "Graph":
-    """The graph given, or the one that a run says it was trained on."""
+def _graph(runs: Sequence[Path], given: Path | None) -> "Graph":
+    """The graph given, or the one that the first run says it was trained on; all runs must be of it."""
     from halfgraph.graph.folder import Graph
-    from halfgraph.training.run_folder import read_provenance
+    from halfgraph.training.run_folder import read_provenance, require_graph
 
-    path = given or Path(read_provenance(run)["graph_path"])
+    path = given or Path(read_provenance(runs[0])["graph_path"])
     if given is None and not path.exists():
-        raise SettingError("--graph", f"{run} was trained on {path}, which is not there", advice="Pass --graph FOLDER.")
-    return Graph.open(path)
+        problem = f"{runs[0]} was trained on {path}, which is not there"
+        raise SettingError("--graph", problem, advice="Pass --graph FOLDER.")
+    graph = Graph.open(path)
+    for run in runs:
+        require_graph(run, graph)
+    return graph
 
 
 @contextlib.contextmanager
@@ -165,7 +173,7 @@ def _measure(
     from halfgraph.training.run_folder import CONFIG, read_provenance
 
     found: list[Measured] = []
-    settings = {run: read_config(run / CONFIG) for run in runs if read_provenance(run)}
+    settings = {run: read_config(run / CONFIG) for run in runs}
     names = _row_names(settings)
     for run in runs:
         about = read_provenance(run)

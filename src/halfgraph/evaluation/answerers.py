@@ -31,7 +31,7 @@ class Answerer(Protocol):
 
 @dataclass(frozen=True)
 class VectorAnswerer:
-    """A model's cosine of a query's vector with every entity's, its weights being as they are when first asked."""
+    """A model's cosine of a query's vector with every entity's; for a model that is no longer trained."""
 
     encoder: Encoder
     name: str = "model"

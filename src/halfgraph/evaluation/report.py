@@ -197,15 +197,27 @@ def markdown_table(table: Table) -> str:
     return "\n".join(head)
 
 
-def write_report(path: Path, text: str) -> None:
-    """Nothing; the file has the old text or the new one, never a part."""
-    part = path.with_name(f".{path.name}.part")
+def make_room(path: Path) -> None:
+    """Nothing, or an error where a file cannot be written: before anything is measured for it."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise _unwritable(path, error.strerror or str(error)) from error
+    if path.is_dir():
+        raise _unwritable(path, "it is a folder")
+
+
+def write_report(path: Path, text: str) -> None:
+    """Nothing; the file has the old text or the new one, never a part."""
+    make_room(path)
+    part = path.with_name(f".{path.name}.part")
+    try:
         part.write_text(text, encoding="utf-8")
         part.replace(path)
     except OSError as error:
-        problem = f"cannot be written: {error.strerror or error}"
-        raise FolderError(path, problem, advice="Choose another place.") from error
-    finally:
         part.unlink(missing_ok=True)
+        raise _unwritable(path, error.strerror or str(error)) from error
+
+
+def _unwritable(path: Path, why: str) -> FolderError:
+    return FolderError(path, f"cannot be written: {why}", advice="Choose another place.")
