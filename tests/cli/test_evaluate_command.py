@@ -159,8 +159,8 @@ def test_another_program_finds_the_same_figures_from_the_scores(run: Run, tmp_pa
 
 def test_a_query_file_needs_no_workload(run: Run) -> None:
     found = figures(run("evaluate", "cga0", "--queries", "queries.jsonl", "--json"))
-    assert set(found["mrr"]) > {"1p", "2p", "2i", "ip", "2u", "up"}
-    assert list(found["questions"]) == [*SHORT, "2u", "up"]
+    there = ["1p", "2p", "3p", "2i", "ip", "pi", "2u", "up"]  # three paths hardly meet in so small a graph
+    assert list(found["mrr"]) == list(found["questions"]) == there
     assert found["auc"] == {}
     assert found["macro"]["auc"] == {"all": None, "hard": None}
     assert found["split"] == "valid"
