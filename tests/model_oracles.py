@@ -151,6 +151,17 @@ def soft_hinge(query: Vector, answer: Vector, negatives: Sequence[Vector], tempe
     return math.fsum(terms) / len(terms) if terms else 0.0
 
 
+def level(query: Vector, negatives: Sequence[Vector], count: int, temperature: float) -> float:
+    """How high a question's wrong scores are: the mean of their exponentials, over all candidates of the kind."""
+    return math.fsum(math.exp(cosine(query, other) / temperature) for other in negatives) / count
+
+
+def pooled(query: Vector, answer: Vector, levels: Sequence[float], temperature: float) -> float:
+    """The cross-entropy of an answer against the mean level of all questions of its structure."""
+    wrong = math.fsum(levels) / len(levels)
+    return math.log1p(wrong / math.exp(cosine(query, answer) / temperature))
+
+
 def usual_kind(plain: Plain, kind_count: int, relations: Sequence[int]) -> int:
     """The kind with the most votes, each relation giving the shares of the kinds of its tails; the first of equals."""
     votes = [0.0] * kind_count

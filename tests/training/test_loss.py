@@ -9,9 +9,9 @@ from torch import Tensor
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batch, Batches, OnTheFly
-from halfgraph.training.loss import batch_loss, hinge_losses, softmax_losses
+from halfgraph.training.loss import batch_loss, hinge_losses
 from halfgraph.training.recipe import Recipe
-from model_oracles import Model, hinge, soft_hinge, softmax
+from model_oracles import Model, hinge, level, pooled, soft_hinge, softmax
 from small_models import SmallModel, small_model
 
 CGA = Architecture("bilinear", "attention", "min", heads=2)
@@ -39,7 +39,7 @@ def batch_of(model: SmallModel, recipe: Recipe, step: int = 0) -> Batch:
 def expected_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
     """Eq. 13, question by question: each with its weight, its ordinary and its hard negatives."""
     queries = [some.query(row) for some in batch.questions for row in range(len(some))]
-    total = 0.0
+    total = pooled_loss(oracle, batch, recipe)
     for place, query in enumerate(queries):
         vector, answer = oracle.vector(query), oracle.entity(int(batch.answers[place]))
         hard = [oracle.entity(int(other)) for other in batch.hard_negatives[place] if other >= 0]
@@ -54,6 +54,25 @@ def expected_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
             loss = softmax(vector, answer, negatives, recipe.temperature)
             loss += recipe.hard_weight * soft_hinge(vector, answer, hard, recipe.temperature)
         total += float(batch.weights[place]) * loss
+    return total
+
+
+def pooled_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
+    """The term that makes scores of different questions comparable, structure by structure."""
+    weight, begin, total = getattr(recipe, "pooled_weight", 0.0), 0, 0.0
+    if recipe.loss == "hinge" or not weight:
+        return 0.0
+    for some in batch.questions:
+        vectors = [oracle.vector(some.query(row)) for row in range(len(some))]
+        levels = []
+        for place, vector in enumerate(vectors, start=begin):
+            candidates = batch.candidates[batch.groups[place]]
+            wrong = [oracle.entity(int(other)) for i, other in enumerate(candidates) if not batch.known[place][i]]
+            levels.append(level(vector, wrong, len(candidates), recipe.temperature))
+        for place, vector in enumerate(vectors, start=begin):
+            loss = pooled(vector, oracle.entity(int(batch.answers[place])), levels, recipe.temperature)
+            total += float(batch.weights[place]) * weight * loss
+        begin += len(some)
     return total
 
 
@@ -163,9 +182,9 @@ def test_a_batch_without_any_hard_negative_does(model: SmallModel, loss: Any) ->
 
 def test_answers_among_the_candidates_are_not_held_against_a_question(model: SmallModel) -> None:
     batch = batch_of(model, PLAIN)
-    vectors = torch.randn(len(batch), 4, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    nothing_wrong = replace(batch, known=np.ones_like(batch.known))
-    losses = softmax_losses(model.encoder, nothing_wrong, vectors, 0.1)
-    assert torch.equal(losses, torch.zeros_like(losses))
-    all_wrong = softmax_losses(model.encoder, replace(batch, known=np.zeros_like(batch.known)), vectors, 0.1)
-    assert (all_wrong >= softmax_losses(model.encoder, batch, vectors, 0.1) - 1e-12).all()
+    nothing_wrong, all_wrong = (replace(batch, known=np.full_like(batch.known, known)) for known in (True, False))
+    least, usual, most = (
+        float(batch_loss(model.encoder, some, PLAIN).detach()) for some in (nothing_wrong, batch, all_wrong)
+    )
+    assert least == 0
+    assert 0 < usual < most
