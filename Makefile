@@ -17,7 +17,12 @@ $(INSTALLED): pyproject.toml constraints.txt
 demo: install
 	rm -rf demo
 	$(BIN)/halfgraph import demo --split 90/1/9 --out demo/graph
-	$(BIN)/halfgraph stats demo/graph
+	$(BIN)/halfgraph train demo/graph --minutes 3 --out demo/run
+	$(BIN)/halfgraph evaluate demo/run --limit 500
+	@echo
+	@echo 'Which left-handers of the 1963 Dodgers won the Cy Young Award? The triple that answers this was held out:'
+	$(BIN)/halfgraph query demo/graph --view train examples/cy_young.rq
+	$(BIN)/halfgraph ask demo/run --view train --top 5 examples/cy_young.rq
 
 test: install
 	$(BIN)/pytest -n 2 --dist loadfile

@@ -9,6 +9,7 @@ from typing import NoReturn
 import typer
 
 from halfgraph import __version__
+from halfgraph.cli.ask import ask
 from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.query import query
@@ -48,6 +49,7 @@ app.command()(sample)
 app.add_typer(workload, name="workload")
 app.command()(query)
 app.command()(train)
+app.command()(ask)
 app.command()(evaluate)
 app.command()(reproduce)
 

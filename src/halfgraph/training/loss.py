@@ -1,5 +1,7 @@
 """The losses: the paper's margin, and a cross-entropy over shared negatives; both phases go through the same code."""
 
+import math
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -19,7 +21,7 @@ def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
     vectors = normalised(torch.cat(encoder.encode(queries)))  # (n, d); a neighbourhood's is eq. 9
     weights = torch.from_numpy(batch.weights).to(vectors)
     if recipe.loss == "softmax":
-        losses = softmax_losses(encoder, batch, vectors, recipe.temperature)
+        losses = softmax_losses(encoder, batch, vectors, recipe)
     else:
         losses = hinge_losses(encoder, vectors, batch.answers, batch.negatives, recipe.margin)
     if recipe.hard_negatives and recipe.hard_weight:
@@ -60,9 +62,8 @@ def hard_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
     return vectors.new_zeros(len(vectors)).index_copy(0, torch.from_numpy(rows).to(vectors.device), some)
 
 
-def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature: float) -> Tensor:
+def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
     """The cross-entropy of the answer against the candidates of its kind and of any: (n,)."""
-    # Departs from the paper, whose hinge sees one negative at a time: better validation in the same time.
     order = np.argsort(batch.groups, kind="stable")  # one product for the questions that share candidates
     sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
     place = torch.from_numpy(order).to(vectors.device)
@@ -73,13 +74,31 @@ def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, temperature:
     right = (asked * answers).sum(dim=-1, keepdim=True)
     known = torch.from_numpy(batch.known[order]).to(vectors.device)
     pieces = (part.split(sizes) for part in (asked, right, asked @ others.t(), known))
-    losses = []
+    logits_right, logits_wrong, levels = [], [], []
     for some, score, of_any, mask, wrong in zip(*pieces, candidates, strict=True):
-        scores = torch.cat([some @ wrong.t(), of_any], dim=1)
+        scores = torch.cat([some @ wrong.t(), of_any], dim=1) / recipe.temperature
         scores = scores.masked_fill(mask[:, : scores.shape[1]], NEVER)
-        logits = torch.cat([score, scores], dim=1) / temperature
-        losses.append(torch.logsumexp(logits, dim=1) - logits[:, 0])
-    return vectors.new_empty(len(vectors)).index_copy(0, place, torch.cat(losses))
+        logits_right.append(score.squeeze(1) / recipe.temperature)
+        logits_wrong.append(torch.logsumexp(scores, dim=1))
+        levels.append(torch.logsumexp(scores[:, : len(wrong)], dim=1) - math.log(max(len(wrong), 1)))
+    answer, wrong = torch.cat(logits_right), torch.cat(logits_wrong)
+    losses = torch.empty_like(answer).index_copy(0, place, F.softplus(wrong - answer))
+    if not recipe.pooled_weight:
+        return losses
+    answer, level = (torch.empty_like(answer).index_copy(0, place, part) for part in (answer, torch.cat(levels)))
+    return losses + recipe.pooled_weight * pooled_losses(batch, answer, level)
+
+
+def pooled_losses(batch: Batch, answer: Tensor, level: Tensor) -> Tensor:
+    """The cross-entropy of each answer's logit against the wrong ones of all questions of its structure: (n,).
+
+    A softmax over one question's candidates leaves open how high its scores are as a whole. This makes scores of
+    different questions comparable, which the paper's AUC asks for: it pools the questions of a type.
+    """
+    sizes = [len(some) for some in batch.questions]
+    pieces = zip(answer.split(sizes), level.split(sizes), strict=True)
+    pooled = [F.softplus(torch.logsumexp(wrong, 0) - math.log(len(wrong)) - right) for right, wrong in pieces]
+    return torch.cat(pooled)
 
 
 def _ids(ids: np.ndarray, encoder: Encoder) -> Tensor:

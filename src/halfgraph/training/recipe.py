@@ -20,15 +20,16 @@ class Recipe:
     one_edge_weight: float = 2.0
     longer_weight: float = 1.0
     intersection_weight: float = 1.0
-    neighbourhood_weight: float = 1.0
+    neighbourhood_weight: float = 0.3
     hard_weight: float = 1.0  # of the hard negatives' term
     # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
     kind_negatives: int = 512  # of the answer's kind
     other_negatives: int = 512  # of any kind (softmax only)
     hard_negatives: int = 0  # for each question of a structure with an intersection
     temperature: float = 0.1  # softmax
+    pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
     margin: float = 1.0  # hinge
-    learning_rate: float = 0.005
+    learning_rate: float = 0.01
     decay: Literal["linear", "none"] = "linear"
     burn_in: float = 0.0  # the share of the steps in which one-edge questions are alone
     uniform: Literal["answers", "relations", "triples"] = "answers"
@@ -68,6 +69,7 @@ PAPER = Recipe(
     longer=512,
     neighbourhoods=512,
     one_edge_weight=1.0,
+    neighbourhood_weight=1.0,
     kind_negatives=1,
     other_negatives=0,
     hard_negatives=1,
