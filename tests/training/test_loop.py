@@ -417,7 +417,3 @@ def test_a_large_table_goes_on_to_the_same_end_by_rows(
     with pytest.raises(Killed):
         setting.go(tmp_path / "run", killing_at(9))
     assert finished(setting, tmp_path / "run") == expected
-
-
-def test_the_score_of_these_tests_is_best_somewhere_in_the_middle(uninterrupted: Result) -> None:
-    assert 0 < uninterrupted.progress["best_step"] < 20
