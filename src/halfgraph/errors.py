@@ -9,7 +9,9 @@ HalfgraphError
 ├── EndpointError       a SPARQL endpoint that does not answer as it should: address, problem, advice
 ├── FolderError         a folder that cannot be written or opened: path, problem, advice
 │   └── OtherGraph      something made for another graph: path, expected, found
-└── SettingError        a setting out of its range: setting, problem, advice
+├── SettingError        a setting out of its range: setting, problem, advice
+├── Diverged            training/loop.py: the loss is not a number: step
+└── NotANumber          evaluation/metrics.py: a score is not a number
 """
 
 from collections.abc import Sequence

@@ -10,6 +10,7 @@ from halfgraph.evaluation.metrics import auc, percentiles
 from halfgraph.evaluation.protocol import HARD
 from halfgraph.evaluation.ranking import HITS, Scored, mean_by_question
 from halfgraph.query.exact import Ragged
+from halfgraph.query.shapes import STRUCTURES
 
 Values = NDArray[np.float64]
 Key = tuple[str, str]  # a measure, and a structure or query type: ("apr", "3-inter-hard"), ("hits@3", "3i")
@@ -52,8 +53,10 @@ def measures_of(scored: Scored, missing: NDArray[np.int8] | None = None) -> Meas
 
 
 def paper_measures(scored: Scored) -> Measures:
-    """AUC and percentile by query type."""
+    """AUC and percentile by query type; unions are none of the paper's."""
     questions = scored.questions
+    if questions.shape not in STRUCTURES:
+        return {}
     twins = {"": ("negative", "negatives")}
     if questions.shape.has_intersection:
         twins[HARD] = ("hard_negative", "hard_negatives")

@@ -33,13 +33,13 @@ class Found:
     def names(self, measure: str) -> list[str]:
         """The structures or query types that have a measure; the paper's types in its order."""
         names = [name for its, name in self.values if its == measure]
-        return sorted(names, key=TYPES.index) if measure in ("auc", "apr") and set(names) <= set(TYPES) else names
+        return sorted(names, key=TYPES.index) if measure in ("auc", "apr") else names
 
     def by_name(self, measure: str) -> dict[str, float]:
         """A measure by structure or query type."""
         return {name: self.values[measure, name] for name in self.names(measure)}
 
-    def intervals(self, measure: str) -> dict[str, list[float]]:
+    def intervals(self, measure: str) -> dict[str, list[float] | None]:
         """Its confidence intervals."""
         return {name: _pair(self.replicates[measure, name]) for name in self.names(measure)}
 
@@ -54,8 +54,10 @@ class Found:
         return _pair(mean_of(self.replicates, keys)) if keys else None
 
 
-def _pair(some: Replicates) -> list[float]:
-    return list(interval(some))
+def _pair(some: Replicates) -> list[float] | None:
+    """An interval, or nothing where hardly a question has a value."""
+    ends = list(interval(some))
+    return None if np.isnan(ends).any() else ends
 
 
 def evaluate(

@@ -20,6 +20,7 @@ from halfgraph.query.workload import Workload
 from halfgraph.training.recipe import Recipe
 
 Ids = NDArray[np.int32]
+TRIAL = 2**31  # a stream that no step draws from
 
 
 class Source(Protocol):
@@ -34,9 +35,15 @@ class OnTheFly:
     """Questions drawn anew for every step."""
 
     sampler: Sampler
+    _found: dict[str, bool] = field(default_factory=dict, repr=False)
 
     def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
-        """So many questions that no step had before."""
+        """So many questions that no step had before; none of a structure that the graph does not have."""
+        if shape.name not in self._found:  # tried once: to look in vain at every step would take most of its time
+            tried = self.sampler.draw(shape, 1, 0, negatives=False, hard_negatives=False, stream=TRIAL)
+            self._found[shape.name] = len(tried.questions) > 0
+        if not self._found[shape.name]:
+            return _none(shape)
         return self.sampler.draw(shape, count, seed, negatives=False, hard_negatives=False, stream=step).questions
 
 
