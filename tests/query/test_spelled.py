@@ -7,10 +7,10 @@ from hypothesis import given
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.query.patterns import alternatives, flatten, variables
+from halfgraph.query.patterns import flatten, variables
 from halfgraph.query.prefixes import COMMON, Prefixes
 from halfgraph.query.spelled import drawing, one_line, to_sparql
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, shared_variables
+from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, shared_variables
 from making import made, tsv
 from spelled_strategies import answers, any_queries, dags, graph_data, store_of, trees, typed_graph, whole_graph
 
@@ -83,7 +83,7 @@ def test_every_variable_comes_after_those_that_lead_to_it(query) -> None:
 
 @given(any_queries())
 def test_the_alternatives_of_a_query_have_no_unions(query) -> None:
-    assert not any("Either" in type(one).__name__ for some in alternatives(query) for one in flatten(some))
+    assert not any("Either" in type(one).__name__ for some in disjuncts(query) for one in flatten(some))
 
 
 def test_one_line_reads_as_the_paper_s_figure_1(dbpedia: Graph) -> None:

@@ -11,8 +11,7 @@ from halfgraph.query.tree import (
     Query,
     Union,
     children,
-    fold,
-    intersect,
+    disjuncts,
     nodes,
     shared_variables,
 )
@@ -64,39 +63,8 @@ def flatten(query: Query, target: str = "answer") -> Group:
     unions are drawn to the front: only so is it plain which uses go together.
     """
     if shared_variables(query) and any(isinstance(node, Union) for node in nodes(query)):
-        return (Either(target, tuple(flatten(one, target) for one in alternatives(query))),)
+        return (Either(target, tuple(flatten(one, target) for one in disjuncts(query))),)
     return _group(query, _names(query, target))
-
-
-def alternatives(query: Query) -> list[Query]:
-    """The queries without unions that have the answers of a query between them: one part of each union chosen."""
-    union = next((node for node in nodes(query) if isinstance(node, Union)), None)
-    if union is None:
-        return [query]
-    chosen = (fold(query, _Chosen(union, place)) for place in range(len(union.parts)))
-    return [one for query in chosen for one in alternatives(query)]
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """A meaning: the same query with one part of a union in its place."""
-
-    chosen: Union
-    place: int
-
-    def anchor(self, node: Anchor) -> Query:
-        return node
-
-    def project(self, node: Project, source: Query) -> Query:
-        return Project(source, node.relation, node.kind)
-
-    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
-        return Intersect(tuple(parts), node.kind)
-
-    def union(self, node: Union, parts: list[Query]) -> Query:
-        if node is self.chosen:
-            return intersect([parts[self.place]], node.kind)
-        return Union(tuple(parts), node.kind)
 
 
 def _names(query: Query, target: str) -> dict[int, str]:

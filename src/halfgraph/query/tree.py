@@ -6,7 +6,6 @@ A variable used twice is the same node twice. A batch is the same tree with colu
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -165,29 +164,34 @@ def fold_together(queries: Sequence[Query], meaning: MeaningTogether[T]) -> list
 
 
 def disjuncts(query: Query) -> list[Query]:
-    """Queries without a union that together have the query's answers; a tree's unions are multiplied out."""
-    return fold(query, _Disjuncts())
+    """The queries without unions that have the answers of a query between them: one part of each union chosen."""
+    union = next((node for node in nodes(query) if isinstance(node, Union)), None)
+    if union is None:
+        return [query]
+    chosen = (fold(query, _Chosen(union, place)) for place in range(len(union.parts)))
+    return [one for query in chosen for one in disjuncts(query)]
 
 
-class _Disjuncts:
-    """A meaning: the alternatives without unions."""
+@dataclass(frozen=True)
+class _Chosen:
+    """A meaning: the same query with one part of a union in its place."""
 
-    def anchor(self, node: Anchor) -> list[Query]:
-        return [node]
+    chosen: Union
+    place: int
 
-    def project(self, node: Project, source: list[Query]) -> list[Query]:
-        if len(source) == 1 and source[0] is node.source:
-            return [node]
-        return [Project(way, node.relation, node.kind) for way in source]
+    def anchor(self, node: Anchor) -> Query:
+        return node
 
-    def intersect(self, node: Intersect, parts: list[list[Query]]) -> list[Query]:
-        if all(len(ways) == 1 and ways[0] is part for ways, part in zip(parts, node.parts, strict=True)):
-            return [node]
-        return [Intersect(ways, node.kind) for ways in product(*parts)]
+    def project(self, node: Project, source: Query) -> Query:
+        return Project(source, node.relation, node.kind)
 
-    def union(self, node: Union, parts: list[list[Query]]) -> list[Query]:
-        ways = [way for some in parts for way in some]
-        return ways if node.kind is None else [Intersect((way,), node.kind) for way in ways]
+    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
+        return Intersect(tuple(parts), node.kind)
+
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        if node is self.chosen:
+            return intersect([parts[self.place]], node.kind)
+        return Union(tuple(parts), node.kind)
 
 
 def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
