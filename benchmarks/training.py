@@ -21,7 +21,7 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batch, Batches, OnTheFly
-from halfgraph.training.loop import Progress, step, tune_memory
+from halfgraph.training.loop import tune_memory
 from halfgraph.training.loss import batch_loss
 from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.recipe import PAPER, Recipe
@@ -80,11 +80,12 @@ class Training:
         self.batches = Batches(graph, OnTheFly(Sampler(graph, threads=1)), recipe, 0)
         sparse = {"entities.table"} if self.encoder.entities.sparse else set()
         self.optimiser = Optimiser(dict(self.encoder.named_parameters()), sparse)
-        self.progress = Progress(total=1_000_000)
 
     def learn(self, batch: Batch) -> None:
-        """Nothing; one step."""
-        step(self.encoder, self.optimiser, batch, self.recipe, self.progress, Path())
+        """Nothing; one step, as the loop takes it."""
+        with self.encoder.entities.normalised_once():
+            batch_loss(self.encoder, batch, self.recipe).backward()
+        self.optimiser.step(self.recipe.learning_rate)
 
 
 def judge_pace(verdicts: Verdicts, graph: KnowledgeGraph, threads: int, count: int, flops: float) -> None:

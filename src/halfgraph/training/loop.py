@@ -83,10 +83,9 @@ def train(
     parameters = dict(encoder.named_parameters())
     optimiser = Optimiser(parameters, {"entities.table"} if encoder.entities.sparse else set())
     progress = _resumed(run, parameters, optimiser) or _begun(run, budget)
-    recipe, saved = batches.recipe, time.monotonic()
+    recipe, saved, begun = batches.recipe, time.monotonic(), time.perf_counter()
     try:
         for batch in _prefetched(batches, progress, budget):
-            begun = time.perf_counter()
             loss = _learnt(encoder, batch, recipe, progress, run)
             with _uninterrupted():
                 optimiser.step(_learning_rate(recipe, progress))
@@ -102,6 +101,7 @@ def train(
                 if is_due:
                     _checkpoint(run, parameters, optimiser, progress)
                     saved = time.monotonic()
+            begun = time.perf_counter()  # so the wait for a batch counts, and validations and checkpoints do not
     except KeyboardInterrupt:
         _checkpoint(run, parameters, optimiser, progress)
         raise
