@@ -84,7 +84,8 @@ class Training:
     def learn(self, batch: Batch) -> None:
         """Nothing; one step, as the loop takes it."""
         with self.encoder.entities.normalised_once():
-            batch_loss(self.encoder, batch, self.recipe).backward()
+            loss: Any = batch_loss(self.encoder, batch, self.recipe)
+            loss.backward()
         self.optimiser.step(self.recipe.learning_rate)
 
 
