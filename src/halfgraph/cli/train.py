@@ -148,6 +148,9 @@ def _line(progress: "Progress", loss: float) -> str:
 
 def _show(out: Path, progress: "Progress", json: bool, quiet: bool) -> None:
     """Nothing; how a run ended is printed."""
+    from halfgraph.training.run_folder import read_provenance
+
+    made = read_provenance(out)
     best = next((row for row in progress.history if row["step"] == progress.best_step), {})
     figures: dict[str, Any] = {
         "run": str(out),
@@ -157,6 +160,7 @@ def _show(out: Path, progress: "Progress", json: bool, quiet: bool) -> None:
         "questions_per_second": round(progress.questions / max(progress.seconds, 1e-9)),
         "best_step": progress.best_step,
         **{key: best[key] for key in ("auc", "auc_hard", "apr", "apr_hard") if key in best},
+        **{key: made[key] for key in ("parameters", "intersection_parameters")},
     }
     if json:
         print_json(figures)
