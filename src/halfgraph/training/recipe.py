@@ -70,6 +70,7 @@ PAPER = Recipe(
     neighbourhoods=512,
     one_edge_weight=1.0,
     neighbourhood_weight=1.0,
+    pooled_weight=0.0,
     kind_negatives=1,
     other_negatives=0,
     hard_negatives=1,
