@@ -1,9 +1,11 @@
 """Statements to a graph on disk: which entities there are, their kinds and ids, and a report of what became of all."""
 
+import gc
 import json
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -86,11 +88,24 @@ def make_graph(gather: Callable[[Statements], None], out: Path, choices: Choices
     with new_folder(out, made_by="the graph") as folder:
         with (folder / ASIDE).open("w", encoding="utf-8") as aside:
             statements = Statements(aside, choices.language)
-            gather(statements)
+            with _without_collection():
+                gather(statements)
             _read_files(statements, namer, choices)
         _refuse_clashes(statements, namer, provenance)
         _write(folder, statements, namer, choices, provenance)
     return Graph.open(out)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """A time without garbage collection: reading makes millions of names and no cycle to collect."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:

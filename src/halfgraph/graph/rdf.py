@@ -135,8 +135,7 @@ class Sorter:
         add = self.triples.waiting.append
         read = plain = 0
         try:
-            for quad in quads:
-                read += 1
+            for read, quad in enumerate(quads, 1):
                 subject, predicate, object_ = quad.subject, quad.predicate.value, quad.object
                 # The common cases first and with nothing in their way: this loop is the speed of an import.
                 if predicate in special or type(subject) is not NamedNode:
