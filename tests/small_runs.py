@@ -116,7 +116,7 @@ class Result:
     metrics: list[dict[str, Any]]
 
 
-TIMES = ("seconds", "questions_per_second")
+TIMES = ("seconds", "warm", "questions_per_second")
 
 
 def result(run: Path) -> Result:

@@ -18,8 +18,7 @@ from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disju
 from halfgraph.sparql.reading import read
 from making import made, tsv
 from model_oracles import Model, attention, bilinear, cosine, look_up, usual_kind
-from query_strategies import queries, reordered
-from small_graphs import Small
+from small_graphs import Small, queries, reordered
 from small_models import (
     ARCHITECTURES,
     KINDS,

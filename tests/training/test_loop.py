@@ -243,7 +243,7 @@ def test_a_run_of_some_minutes_goes_on_to_the_same_end_once_its_steps_are_counte
 
 
 def test_the_steps_of_some_minutes_are_told_by_the_pace() -> None:
-    progress = Progress(step=12, seconds=6.0)
+    progress = Progress(step=12, seconds=6.0, warm=3.0)  # half a second a step
     for minutes, steps in ((2.0, 240), (None, 600), (0.0, 13)):
         assert loop._steps_in(Budget(minutes=minutes), progress) == steps
 

@@ -23,7 +23,7 @@ from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors, save_tensors, write_atomically
 
-WARM_UP = 12  # steps whose pace tells how many steps fit into the minutes given
+WARM_UP = 12  # steps of which the second half tells how many fit into the minutes given; the first compiles and fills
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,7 @@ class Progress:
     total: int | None = None
     timed: bool = False  # the pace of the first steps told how many there are
     seconds: float = 0.0
+    warm: float = 0.0  # the seconds of the first steps, which are slower
     questions: int = 0
     best: float = float("-inf")
     best_step: int = 0
@@ -93,6 +94,8 @@ def train(
                 progress.questions += len(batch)
                 progress.seconds += time.perf_counter() - begun
                 is_due = time.monotonic() - saved > budget.checkpoint_seconds
+                if progress.step == WARM_UP // 2:
+                    progress.warm = progress.seconds
                 if progress.total is None and progress.step == WARM_UP:
                     progress.total, is_due = _steps_in(budget, progress), True
                 if _is_time_to_validate(progress, budget):
@@ -178,7 +181,8 @@ def _is_burning_in(recipe: Recipe, progress: Progress, step: int) -> bool:
 def _steps_in(budget: Budget, progress: Progress) -> int:
     """How many steps fit into the minutes, by the pace so far; fixed then, so that the result depends on it alone."""
     minutes = 5.0 if budget.minutes is None else budget.minutes
-    return max(WARM_UP + 1, round(60.0 * minutes / (progress.seconds / progress.step)))
+    pace = (progress.seconds - progress.warm) / (WARM_UP - WARM_UP // 2)
+    return max(WARM_UP + 1, WARM_UP + round((60.0 * minutes - progress.seconds) / pace))
 
 
 def _is_time_to_validate(progress: Progress, budget: Budget) -> bool:
