@@ -25,6 +25,7 @@ from halfgraph.graph.vocabulary import Texts, Vocabulary
 FORMAT = 1
 DESCRIPTION = "graph.json"
 ASIDE = "aside.nq"
+PART = ".part-"  # in the name of a folder that is not complete, and then a process and a thread
 _AGAIN = "Import the graph again."
 # What each view of the graph is made of; a graph without a split has only the first.
 VIEWS = {
@@ -47,6 +48,9 @@ class Graph:
     def open(cls, path: str | Path) -> "Graph":
         """The graph in a folder."""
         path = Path(path)
+        if PART in path.name:
+            problem = "is still being written, or was left by an import that was killed"
+            raise FolderError(path, problem, advice="Pass the folder that the import was to make.")
         try:
             description = dict(json.loads((path / DESCRIPTION).read_text(encoding="utf-8")))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -196,7 +200,7 @@ def refuse_existing(path: Path, *, made_by: str) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
     """A folder to fill that gets its name only when it is complete, and is removed if anything goes wrong."""
-    part = path.parent / f".{path.name}.part-{os.getpid()}-{threading.get_native_id()}"
+    part = path.parent / f".{path.name}{PART}{os.getpid()}-{threading.get_native_id()}"
     missing: list[Path] = []
     try:
         refuse_existing(path, made_by=made_by)
@@ -219,9 +223,9 @@ def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
 
 def _remove_stale(path: Path, own: Path) -> None:
     """Nothing; what killed runs have left of a folder is removed."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}.part-*"):
+    for part in path.parent.glob(f".{glob.escape(path.name)}{PART}*"):
         # In a container a run may well have the number that the killed one had.
-        if part == own or not _is_running(part.name.rpartition(".part-")[2].partition("-")[0]):
+        if part == own or not _is_running(part.name.rpartition(PART)[2].partition("-")[0]):
             shutil.rmtree(part, ignore_errors=True)
 
 
