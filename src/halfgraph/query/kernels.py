@@ -33,17 +33,23 @@ def plain(array: Any) -> Any:
 
 
 @compiled
+def first_from(values, low, high, wanted):
+    """The first place of a sorted range whose value is not below the one wanted, or the range's end."""
+    while low < high:
+        middle = (low + high) >> 1
+        if values[middle] < wanted:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@compiled
 def edge_range(edges, head, relation):
     """Where the edges of a head and a relation begin and end."""
     starts, relations = edges[0], edges[1]
     first, last = starts[head], starts[head + 1]
-    low, high = first, last
-    while low < high:
-        middle = (low + high) >> 1
-        if relations[middle] < relation:
-            low = middle + 1
-        else:
-            high = middle
+    low = first_from(relations, first, last, relation)
     end = low
     if end < last and relations[end] == relation:
         # Most ranges are short: look a few steps ahead, then halve.
@@ -66,15 +72,8 @@ def edge_range(edges, head, relation):
 def has_edge(edges, head, relation, tail):
     """Whether an edge is there."""
     low, high = edge_range(edges, head, relation)
-    tails = edges[2]
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if tails[middle] < tail:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and tails[low] == tail
+    place = first_from(edges[2], low, high, tail)
+    return place < high and edges[2][place] == tail
 
 
 @compiled
@@ -91,13 +90,7 @@ def share_a_tail(edges, low, high, other_low, other_high, kind):
         low, high, other_low, other_high = other_low, other_high, low, high
     for edge in range(low, high):  # the shorter range; each tail is looked for in what is left of the longer
         tail = tails[edge]
-        end = other_high
-        while other_low < end:
-            middle = (other_low + end) >> 1
-            if tails[middle] < tail:
-                other_low = middle + 1
-            else:
-                end = middle
+        other_low = first_from(tails, other_low, other_high, tail)
         if other_low == other_high:
             return False
         if tails[other_low] == tail and is_of_kind(edges, tail, kind):
