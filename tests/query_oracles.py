@@ -7,7 +7,7 @@ from itertools import permutations, product
 import numpy as np
 
 from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, children, nodes
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
 
 Triple = tuple[int, int, int]
 
@@ -75,12 +75,20 @@ def ways(plain: Plain, node: Query, entity: int, values: Values, relaxed: bool =
                 for head in plain.heads(node.relation, entity):
                     yield from ways(plain, node.source, head, values, relaxed)
         case Intersect() if not relaxed:
-            if plain.is_of(entity, node.kind):
-                yield from _ways_of_all(plain, node.parts, entity, values)
+            if plain.is_of(entity, node.kind) and not _is_ruled_out(plain, node, entity):
+                parts = tuple(part for part in node.parts if not isinstance(part, Negate))
+                yield from _ways_of_all(plain, parts, entity, values)
         case Intersect() | Union():
             if plain.is_of(entity, node.kind):
                 for part in node.parts:
                     yield from ways(plain, part, entity, values, relaxed)
+        case Negate():
+            assert relaxed
+
+
+def _is_ruled_out(plain: Plain, node: Intersect, entity: int) -> bool:
+    """Whether a negated part has the entity."""
+    return any(is_answer(plain, part.part, entity) for part in node.parts if isinstance(part, Negate))
 
 
 def _ways_of_all(plain: Plain, parts: tuple[Query, ...], entity: int, values: Values) -> Iterator[Values]:
@@ -103,7 +111,7 @@ def answers(plain: Plain, query: Query, relaxed: bool = False) -> list[int]:
 
 def answers_by_assignment(plain: Plain, query: Query, relaxed: bool = False) -> list[int]:
     """The same, all entities tried for all nodes at once; a node's claim counts only where the target needs it."""
-    order = nodes(query)
+    order = nodes(query, negated=False)
     place = {id(node): number for number, node in enumerate(order)}
 
     def holds(node: Query, values: tuple[int, ...]) -> bool:
@@ -111,11 +119,15 @@ def answers_by_assignment(plain: Plain, query: Query, relaxed: bool = False) -> 
         below = children(node)
         if isinstance(node, Anchor):
             return node.entity == value
+        if isinstance(node, Negate):
+            return value not in answers_by_assignment(plain, node.part)
         if not plain.is_of(value, node.kind):
             return False
         if isinstance(node, Project):
             source = values[place[id(node.source)]]
             return (source, node.relation, value) in plain.edges and holds(node.source, values)
+        if relaxed:
+            below = tuple(part for part in below if not isinstance(part, Negate))
         found = (values[place[id(part)]] == value and holds(part, values) for part in below)
         return any(found) if relaxed or isinstance(node, Union) else all(found)
 

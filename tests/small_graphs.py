@@ -6,7 +6,7 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
 from query_oracles import Plain, Triple, graph_of, kind_list
 
 
@@ -69,12 +69,14 @@ def splits(draw, most_entities: int = 8) -> Split:
 
 
 @st.composite
-def queries(draw, small: Small, most_nodes: int = 6, unions: bool = True, kinds: bool = True) -> Query:
+def queries(
+    draw, small: Small, most_nodes: int = 6, unions: bool = True, kinds: bool = True, negations: bool = True
+) -> Query:
     """A query with variables that may be shared, made from its anchors on."""
     entity = st.integers(0, len(small.plain.kinds) - 1)
     kind = st.one_of(st.none(), st.none(), st.integers(0, len(small.sizes) - 1)) if kinds else st.none()
     pool: list[Query] = [Anchor(draw(entity))]
-    operations = ["anchor", "project", "project", "project", "intersect", "intersect"] + ["union"] * unions
+    operations = ["anchor", *["project"] * 3, *["intersect"] * 2, *["union"] * unions, *["negate"] * negations]
     for _ in range(draw(st.integers(1, most_nodes))):
         operation = draw(st.sampled_from(operations))
         if operation == "anchor":
@@ -82,6 +84,10 @@ def queries(draw, small: Small, most_nodes: int = 6, unions: bool = True, kinds:
         elif operation == "project":
             relation = draw(st.integers(0, small.relation_count - 1))
             pool.append(Project(draw(st.sampled_from(pool[-3:])), relation, draw(kind)))
+        elif operation == "negate":
+            some, negated = (draw(st.lists(st.sampled_from(pool[-4:]), min_size=1, max_size=2)) for _ in range(2))
+            parts = draw(st.permutations([*some, *(Negate(made_anew(part)) for part in negated)]))
+            pool.append(Intersect(tuple(parts), draw(kind)))
         else:
             parts = draw(st.lists(st.sampled_from(pool[-4:]), min_size=1, max_size=3))
             pool.append((Intersect if operation == "intersect" else Union)(tuple(parts), draw(kind)))
@@ -95,6 +101,11 @@ def graphs_and_queries(draw, most_entities: int = 12, most_nodes: int = 6, **cho
     return small, draw(queries(small, most_nodes, **choices))
 
 
+def made_anew(query: Query) -> Query:
+    """The same query with other nodes, those shared in it shared."""
+    return fold(query, Rebuilt())
+
+
 def unshared(query: Query) -> Query:
     """The query as a tree: every node once for each use."""
     match query:
@@ -104,6 +115,8 @@ def unshared(query: Query) -> Query:
             return Project(unshared(query.source), query.relation, query.kind)
         case Intersect() | Union():
             return type(query)(tuple(map(unshared, query.parts)), query.kind)
+        case Negate():
+            return Negate(unshared(query.part))
 
 
 @st.composite
@@ -117,6 +130,8 @@ def reordered(draw, query: Query) -> Query:
         if id(node) not in made:
             if isinstance(node, Project):
                 made[id(node)] = Project(again(node.source), node.relation, node.kind)
+            elif isinstance(node, Negate):
+                made[id(node)] = Negate(again(node.part))
             else:
                 made[id(node)] = type(node)(tuple(map(again, draw(st.permutations(node.parts)))), node.kind)
         return made[id(node)]

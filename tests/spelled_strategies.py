@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import quads
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
 from making import made, tsv
 from oracles import Named
 
@@ -107,7 +107,7 @@ def enumerate_ways(paths: list[tuple[Query, int]]) -> Iterator[tuple[int, int]]:
 
 @st.composite
 def any_queries(draw: st.DrawFn, unions: bool = True) -> Query:
-    """Any query at all: nodes of all kinds over earlier ones, shared or not, empty unions and doubled parts too."""
+    """Any query at all: nodes of all kinds over earlier ones, shared or not, doubled parts too."""
     found: list[Query] = [draw(anchors)]
     for _ in range(draw(st.integers(0, 6))):
         node = st.sampled_from(found) | anchors
@@ -115,6 +115,8 @@ def any_queries(draw: st.DrawFn, unions: bool = True) -> Query:
         choices = [st.builds(Project, node, relations, kinds), st.builds(Intersect, parts, kinds)]
         if unions:
             choices.append(st.builds(Union, parts, kinds))
+            negated = st.lists(node.map(lambda one: Negate(fold(one, Rebuilt()))), min_size=1, max_size=2).map(tuple)
+            choices.append(st.builds(lambda some, no, kind: Intersect((*some, *no), kind), parts, negated, kinds))
         found.append(draw(st.one_of(choices)))
     return found[-1]
 

@@ -4,6 +4,7 @@ HalfgraphError
 ├── InputError          a file or text that cannot be read: path, line, column, problem, advice
 │   ├── EmptyGraph      nothing in it to learn from
 │   └── SparqlError     a query that is not SPARQL, or asks what cannot be answered: feature, line, column, advice
+├── QueryError          a query that has no meaning, as one that only negates: problem, advice
 ├── UnknownName         a name that the graph does not know: name, what, nearest, line, column
 ├── MissingPackage      an optional package is needed: package, needed_for, command
 ├── EndpointError       a SPARQL endpoint that does not answer as it should: address, problem, advice
@@ -69,6 +70,14 @@ class SparqlError(InputError):
     ) -> None:
         self.feature = feature
         super().__init__(problem, line=line, column=column, advice=advice)
+
+
+class QueryError(HalfgraphError):
+    """A query that has no meaning."""
+
+    def __init__(self, problem: str, *, advice: str = "") -> None:
+        self.problem, self.advice = problem, advice
+        super().__init__(_sentence("", problem, advice))
 
 
 class UnknownName(HalfgraphError):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from halfgraph.evaluation.baselines import FLOOR, LEAST, LIKENESS, PRIOR, neighbour_vote, popularity
 from halfgraph.query.shapes import STRUCTURES, UNIONS, Shape, shape_named
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, fold
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, fold
 from query_oracles import Plain, graph_of
 from small_graphs import Small, graphs_and_queries, smalls, unshared
 
@@ -31,12 +31,14 @@ def popular(small: Small, query: Query) -> list[float]:
             found = [math.prod(some) for some in zip(*(popular(small, part) for part in query.parts), strict=True)]
         case Union():
             found = [max(some) for some in zip(*(popular(small, part) for part in query.parts), strict=True)]
+        case Negate():
+            found = [1.0] * len(plain.entities)
     return restricted(plain, query, found)
 
 
 def restricted(plain: Plain, query: Query, scores: list[float]) -> list[float]:
     """Nothing for entities of another kind than the query says."""
-    if isinstance(query, Anchor):
+    if isinstance(query, Anchor | Negate):
         return scores
     return [score if plain.is_of(entity, query.kind) else 0.0 for entity, score in enumerate(scores)]
 
@@ -55,6 +57,8 @@ def voted(small: Small, query: Query) -> list[float]:
         case Union():
             parts = zip(*(voted(small, part) for part in query.parts), strict=True)
             return restricted(plain, query, [max(some) for some in parts])
+        case Negate():
+            return [1.0 - min(score, 1.0) for score in voted(small, query.part)]
 
 
 def followed(plain: Plain, source: list[float], relation: int) -> list[float]:

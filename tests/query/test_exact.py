@@ -9,7 +9,7 @@ from halfgraph.errors import UnknownName
 from halfgraph.query.exact import Exact, Ragged, in_pieces, pinned
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.shapes import NAMED, shape_named
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, shared_variables
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, disjuncts, shared_variables
 from query_oracles import answers, answers_by_assignment, graph_of
 from small_graphs import Small, graphs_and_queries, queries, smalls, unshared
 
@@ -53,8 +53,9 @@ def _as_unions(node: Query, made: dict[int, Query]) -> Query:
                 made[id(node)] = node
             case Project():
                 made[id(node)] = Project(_as_unions(node.source, made), node.relation, node.kind)
-            case _:
-                made[id(node)] = Union(tuple(_as_unions(part, made) for part in node.parts), node.kind)
+            case Intersect() | Union():
+                parts = (part for part in node.parts if not isinstance(part, Negate))
+                made[id(node)] = Union(tuple(_as_unions(part, made) for part in parts), node.kind)
     return made[id(node)]
 
 

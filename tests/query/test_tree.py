@@ -5,19 +5,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from halfgraph.errors import QueryError
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
+    Negate,
     Project,
     Query,
     Union,
+    check_negations,
     children,
+    disjuncts,
     edges,
     fold,
     intersect,
     nodes,
     shared_variables,
     signature,
+    without_negation,
 )
 from query_oracles import is_same
 from small_graphs import graphs_and_queries, queries, reordered, smalls, unshared
@@ -43,6 +48,10 @@ class Visited:
         return sum(parts) + 1
 
     union = intersect
+
+    def negate(self, node: Negate, part: int) -> int:
+        self.nodes.append(node)
+        return part + 1
 
 
 @given(graphs_and_queries())
@@ -214,3 +223,54 @@ def test_intersect_keeps_of_equal_parts_the_one_that_other_parts_start_from(orde
     copy, inner = Project(Anchor(0), 0), Project(Anchor(0), 0)
     parts = (copy, inner, Project(inner, 2))
     assert intersect([parts[place] for place in order]) == Intersect((inner, Project(inner, 2)))
+
+
+def edge(entity: int) -> Query:
+    return Project(Anchor(entity), 0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: Project(Negate(edge(0)), 0),
+        lambda: Negate(Negate(edge(0))),
+        lambda: Union((edge(0), Negate(edge(1)))),
+        lambda: Intersect((Negate(edge(0)), Negate(edge(1)))),
+        lambda: intersect([Negate(edge(0))]),
+        lambda: check_negations(Negate(edge(0))),
+    ],
+)
+def test_a_negation_is_a_part_of_an_intersection_that_has_another_part(wrong):
+    with pytest.raises(QueryError, match=r"only says what something is not.*Join it with a part"):
+        wrong()
+
+
+def test_a_variable_of_a_negation_is_used_nowhere_else():
+    inner, anchor = edge(0), Anchor(1)
+    check_negations(Intersect((Project(anchor, 0), Negate(Project(anchor, 2)), Negate(Project(inner, 2)))))
+    for other in (inner, Project(inner, 4), Negate(Project(inner, 4))):
+        with pytest.raises(QueryError, match="used outside of it too"):
+            check_negations(Intersect((edge(1), Negate(Project(inner, 2)), other)))
+    negation = Negate(edge(2))
+    shared = Intersect((Project(Intersect((edge(0), negation)), 0), negation))
+    with pytest.raises(QueryError, match="used outside of it too"):
+        check_negations(shared)
+
+
+def test_the_same_negation_twice_counts_once():
+    assert intersect([edge(0), Negate(edge(1)), Negate(edge(1))]) == Intersect((edge(0), Negate(edge(1))))
+    assert Intersect((edge(0), Negate(edge(1)))) != Intersect((edge(0), edge(1)))
+
+
+def test_without_negation_leaves_what_is_not_negated():
+    assert without_negation(Intersect((edge(0), Negate(edge(1))))) == edge(0)
+    assert without_negation(Intersect((edge(0), Negate(edge(1))), kind=1)) == Intersect((edge(0),), kind=1)
+    whole = Intersect((edge(0), edge(1)))
+    assert without_negation(Project(Intersect((*whole.parts, Negate(edge(2)))), 2)) == Project(whole, 2)
+    assert without_negation(whole) is whole
+
+
+def test_a_union_inside_a_negation_is_no_choice():
+    query = Intersect((Union((edge(0), edge(1))), Negate(Union((edge(2), edge(3))))))
+    ways = [Intersect((edge(place), Negate(Union((edge(2), edge(3)))))) for place in (0, 1)]
+    assert disjuncts(query) == ways

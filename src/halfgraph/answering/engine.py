@@ -16,7 +16,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Intersect, Project, Query, Union, disjuncts
+from halfgraph.query.tree import Intersect, Project, Query, Union, disjuncts, without_negation
 from halfgraph.sparql.reading import Reading, read
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.tokens import Source
@@ -119,7 +119,8 @@ class Engine:
         found = (self._find(answer.entity) for answer in known)
         without = np.array([entity for entity in found if entity is not None], dtype=np.int32)
         among = slice(0, len(entities)) if any_kind else self._kind(reading.query, without)
-        for entity, score in self.index.nearest(disjuncts(reading.query), top, among=among, without=without):
+        ways = disjuncts(without_negation(reading.query))
+        for entity, score in self.index.nearest(ways, top, among=among, without=without):
             kind = kinds.names[int(kinds.of(entity))]
             yield Predicted(self.graph.namer.iri(entities.name(entity)), entities.label(entity), kind, round(score, 4))
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Meaning, disjuncts, fold
+from halfgraph.query.tree import Meaning, disjuncts, fold, without_negation
 
 Ids = NDArray[np.int32]
 Scores = NDArray[np.float32]
@@ -43,8 +43,8 @@ class VectorAnswerer:
 
     @torch.no_grad()
     def scores(self, shape: Shape, anchors: Ids, relations: Ids) -> Scores:
-        """The score of every entity; a union has the best of its parts, which a vector cannot say at once."""
-        ways = disjuncts(shape.fill(np.asarray(anchors), np.asarray(relations)))
+        """The score of every entity; a union has the best of its parts; a vector cannot say no."""
+        ways = disjuncts(without_negation(shape.fill(np.asarray(anchors), np.asarray(relations))))
         best: torch.Tensor | None = None
         for vectors in self.encoder.encode(ways):
             cosines = F.normalize(vectors, dim=-1) @ self._every.t()  # eq. 11

@@ -14,7 +14,7 @@ from halfgraph.evaluation.answerers import MeaningAnswerer, Scores
 from halfgraph.evaluation.kernels import alike, groups_of, tail_counts, vote
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.kernels import edges_of, plain
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, kind_of
 
 POPULARITY, NEIGHBOUR_VOTE = "popularity", "neighbour vote"
 LIKENESS = 0.3  # what the vote of similar entities counts, against 1 for an edge that is there
@@ -46,9 +46,10 @@ class ByRelation:
 
     def of_kind(self, node: Query, scores: Scores) -> Scores:
         """The scores, nothing being left to entities of another kind than the query says."""
-        if isinstance(node, Anchor) or node.kind is None:
+        kind = kind_of(node)
+        if kind is None:
             return scores
-        first, last = self.graph.kinds.starts[node.kind : node.kind + 2]
+        first, last = self.graph.kinds.starts[kind : kind + 2]
         kept = np.zeros_like(scores)
         kept[first:last] = scores[first:last]
         return kept
@@ -76,6 +77,10 @@ class Popularity:
     def union(self, node: Union, parts: list[Scores]) -> Scores:
         """The best."""
         return self.known.of_kind(node, reduce(np.maximum, parts))
+
+    def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
+        """The same for all: that a path is popular does not make it wrong."""
+        return np.ones_like(part)
 
 
 @dataclass(frozen=True)
@@ -111,6 +116,10 @@ class NeighbourVote:
     def union(self, node: Union, parts: list[Scores]) -> Scores:
         """The best."""
         return self.known.of_kind(node, reduce(np.maximum, parts))
+
+    def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
+        """What is left to one."""
+        return np.float32(1.0) - np.minimum(part, np.float32(1.0))
 
 
 def _only(entity: int, count: int) -> Scores:

@@ -16,7 +16,8 @@ from halfgraph.model.entities import Entities
 from halfgraph.model.intersection import Attention, Counted, Gqe, Simple
 from halfgraph.model.projection import PROJECTIONS, Bilinear
 from halfgraph.query.kernels import count_edges, edges_of
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold_together
+from halfgraph.query.together import fold_together
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union
 
 
 @dataclass(frozen=True)
@@ -175,10 +176,12 @@ def usual_kinds(graph: KnowledgeGraph) -> NDArray[np.int64]:
 
 
 def _last_relations(node: Query) -> list[Column]:
-    """The relations that lead to a variable."""
+    """The relations that lead to a variable; those that must not lead there say nothing of its kind."""
     if isinstance(node, Project):
         return [node.relation]
-    return [] if isinstance(node, Anchor) else [relation for part in node.parts for relation in _last_relations(part)]
+    if isinstance(node, Anchor | Negate):
+        return []
+    return [relation for part in node.parts for relation in _last_relations(part)]
 
 
 def _column(ids: Column) -> NDArray[np.int32]:

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,22 @@ from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.kernels import answer_sets, are_answers, edges_of, plain, steps_of
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold, nodes, shared_variables
+from halfgraph.query.tree import (
+    Anchor,
+    Column,
+    Intersect,
+    Negate,
+    Project,
+    Query,
+    Rebuilt,
+    Union,
+    check_negations,
+    fold,
+    kind_of,
+    nodes,
+    shared_variables,
+    without_negation,
+)
 
 Entities = NDArray[np.int32]
 LONGEST = 3  # relations on a path that membership is looked for backwards; the ways back grow with each relation
@@ -52,7 +68,7 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Exact:
-    """The answers on a graph; `relaxed` reads every intersection as a union, for hard negatives."""
+    """The answers on a graph; `relaxed` reads every intersection as a union, negations left out, for hard negatives."""
 
     graph: KnowledgeGraph
     relaxed: bool = False
@@ -63,13 +79,18 @@ class Exact:
 
     def answers(self, query: Query) -> Entities:
         """The answers of one query, sorted."""
+        check_negations(query)
         if not shared_variables(query):
             return self.answer_sets(compile_query(query), threads=1)[0]
-        found = [np.unique(self.answer_sets(batch, threads=1).values) for batch in self._joined(query)]
-        return np.unique(np.concatenate([*found, np.empty(0, np.int32)]))
+        if _joins_in_negations(query) and not self.relaxed:
+            return _one_set([self._set(one) for one in self._pinned(query)])
+        return _one_set([self.answer_sets(batch, threads=1).values for batch in self._joined(query)])
 
     def has_answer(self, query: Query, entity: int) -> bool:
         """Whether an entity is an answer; leaves as soon as that is known."""
+        check_negations(query)
+        if _joins_in_negations(query) and not self.relaxed:
+            return entity in self.answers(query)
         return any(
             self.have_answers(batch, np.full(len(batch), entity, np.int32), threads=1).any()
             for batch in self._joined(query)
@@ -77,21 +98,56 @@ class Exact:
 
     def _joined(self, query: Query) -> Iterator[Batch]:
         """Batches without shared variables that together have the query's answers."""
+        query = without_negation(query) if self.relaxed else query
         shared = shared_variables(query)
         if not shared:
             yield compile_query(query)
-            return
-        # A variable used twice takes one value at a time on both ways: a join over its possible values.
-        values = self.answers(shared[0])
-        if len(shared) == 1:
+        elif len(shared) == 1:
+            # A variable used twice takes one value at a time on both ways: a join over its possible values.
+            values = self.answers(shared[0])
             for first in range(0, len(values), AT_ONCE):
                 yield compile_query(pinned(query, shared[0], values[first : first + AT_ONCE]))
+            yield from (batch for one in self._without(query, shared[0]) for batch in self._joined(one))
         else:
-            for value in values:
+            for value in self.answers(shared[0]):
                 yield from self._joined(pinned(query, shared[0], int(value)))
-        if self.relaxed or any(isinstance(node, Union) for node in nodes(query)):
-            # A branch that does not need the variable may do, though the variable have no value.
-            yield from self._joined(_replaced(query, shared[0], Union(())))
+            yield from (batch for one in self._without(query, shared[0]) for batch in self._joined(one))
+
+    def _without(self, query: Query, variable: Query) -> list[Query]:
+        """The query where a variable has no value, if it may: a branch that does not need the variable may do."""
+        may = self.relaxed or any(isinstance(node, Union) for node in nodes(query))
+        return [_replaced(query, variable, Union(()))] if may else []
+
+    def _pinned(self, query: Query) -> Iterator[Query]:
+        """Queries that share variables inside negations only and together have the query's answers."""
+        outside = {id(node) for node in nodes(query, negated=False)}
+        shared = next((node for node in shared_variables(query) if id(node) in outside), None)
+        if shared is None:
+            yield query
+            return
+        for value in self.answers(shared):
+            yield from self._pinned(pinned(query, shared, int(value)))
+        yield from (each for one in self._without(query, shared) for each in self._pinned(one))
+
+    def _set(self, query: Query) -> Entities:
+        """The answers of a query that shares variables inside negations only, node by node."""
+        match query:
+            case Anchor():
+                found = np.array([query.entity], np.int32)
+            case Project():
+                heads = self._set(query.source)
+                found = _one_set([self.graph.tails_of(int(head), int(query.relation)) for head in heads])
+            case Union():
+                found = _one_set([self._set(part) for part in query.parts])
+            case Intersect():
+                sets = [self._set(part) for part in query.parts if not isinstance(part, Negate)]
+                found = reduce(np.intersect1d, sets)
+                negated = [self.answers(part.part) for part in query.parts if isinstance(part, Negate)]
+                found = np.setdiff1d(found, _one_set(negated))
+            case Negate():
+                raise AssertionError("a negation is a part of an intersection")
+        kind = kind_of(query)
+        return found if kind is None else found[self.graph.kinds.of(found) == kind]
 
     def answer_sets(self, batch: Batch, threads: int | None = None) -> Ragged:
         """The answers of each query of a batch."""
@@ -150,6 +206,16 @@ class Exact:
                     raise UnknownName(str(number), what=f"{what} number")
 
 
+def _joins_in_negations(query: Query) -> bool:
+    """Whether a negated path uses a variable of its own twice."""
+    return any(isinstance(node, Negate) and shared_variables(node) for node in nodes(query))
+
+
+def _one_set(sets: list[Entities]) -> Entities:
+    """The entities of several sets, sorted."""
+    return np.unique(np.concatenate([*sets, np.empty(0, np.int32)]))
+
+
 def in_pieces(work: Callable[[slice], Any], count: int, threads: int | None) -> list[Any]:
     """What `work` gives for each piece of some rows, in order, on several threads where there are enough rows."""
     threads = threads or available_cores()
@@ -177,20 +243,17 @@ def _replaced(query: Query, variable: Query, by: Query) -> Query:
 
 
 @dataclass(frozen=True)
-class _Replaced:
-    """A meaning: the same query with one node replaced."""
+class _Replaced(Rebuilt):
+    """One node replaced."""
 
     variable: Query
     by: Query
 
-    def anchor(self, node: Anchor) -> Query:
-        return node
-
     def project(self, node: Project, source: Query) -> Query:
-        return self.by if node is self.variable else Project(source, node.relation, node.kind)
+        return self.by if node is self.variable else super().project(node, source)
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
-        return self.by if node is self.variable else Intersect(tuple(parts), node.kind)
+        return self.by if node is self.variable else super().intersect(node, parts)
 
     def union(self, node: Union, parts: list[Query]) -> Query:
-        return self.by if node is self.variable else Union(tuple(parts), node.kind)
+        return self.by if node is self.variable else super().union(node, parts)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.program import ANCHOR, PROJECT, UNION, Program
+from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION, Program
 
 compiled = njit(cache=True, nogil=True)
 
@@ -106,8 +106,9 @@ def new_frames(steps):
 
 @compiled
 def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
-    """Whether an entity is an answer; `relaxed` reads intersections as unions. Leaves as soon as that is known.
+    """Whether an entity is an answer; `relaxed` reads intersections as unions of what is not negated.
 
+    Leaves as soon as that is known.
     A recursion by hand, from the target back to the anchors: numba cannot keep compiled recursive functions on disk.
     """
     operations, places, kinds, child_starts, children = steps
@@ -118,6 +119,9 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
         is_path = operations[step] == PROJECT
         any_will_do = is_path or relaxed or operations[step] == UNION
         if returned:
+            if operations[step] == NEGATE:
+                depth, found = depth - 1, not found
+                continue
             if found == any_will_do:
                 depth -= 1  # what was found settles this step too
                 continue
@@ -125,7 +129,7 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
             first, settled = child_starts[step], False
             if operations[step] == ANCHOR:
                 settled, found = True, anchors[places[step]] == at
-            elif not is_of_kind(edges, at, kinds[step]):
+            elif not is_of_kind(edges, at, kinds[step]) or (relaxed and operations[step] == NEGATE):
                 settled, found = True, False
             elif is_path and operations[children[first]] == ANCHOR:
                 anchor = anchors[places[children[first]]]
@@ -169,6 +173,28 @@ def are_answers(edges, steps, anchors, relations, entities, relaxed):
 
 
 @compiled
+def before_negations(steps, first, last):
+    """Where the negated ones among the children of a step begin; they are the last."""
+    operations, children = steps[0], steps[4]
+    while last > first and operations[children[last - 1]] == NEGATE:
+        last -= 1
+    return last
+
+
+@compiled
+def left_over(entities, size, others, other_size, marks, stamp):
+    """How many entities are not among the others; those are put first."""
+    for place in range(other_size):
+        marks[others[place]] = stamp
+    kept = 0
+    for place in range(size):
+        if marks[entities[place]] != stamp:
+            entities[kept] = entities[place]
+            kept += 1
+    return kept
+
+
+@compiled
 def walk(edges, steps, anchors, relations, relaxed, slots, sizes, marks, stamp):
     """The last stamp used, after each step's set is written to its slot."""
     operations, places, kinds, child_starts, children = steps
@@ -190,25 +216,30 @@ def walk(edges, steps, anchors, relations, relaxed, slots, sizes, marks, stamp):
                         size += 1
         elif relaxed or operations[step] == UNION:
             stamp += 1
-            for part in range(first, last):
+            for part in range(first, before_negations(steps, first, last)):
                 for place in range(sizes[children[part]]):
                     entity = slots[children[part]][place]
                     if marks[entity] != stamp and is_of_kind(edges, entity, kinds[step]):
                         marks[entity] = stamp
                         out[size] = entity
                         size += 1
-        else:
+        elif operations[step] != NEGATE:
             # Each part raises the mark of those that all parts before it had; the smallest part need not be first.
             stamp += 1
-            for part in range(first, last):
+            end = before_negations(steps, first, last)
+            for part in range(first, end):
                 size = 0
                 for place in range(sizes[children[part]]):
                     entity = slots[children[part]][place]
                     if part == first or marks[entity] == stamp - 1:
                         marks[entity] = stamp
-                        if part < last - 1 or is_of_kind(edges, entity, kinds[step]):
+                        if part < end - 1 or is_of_kind(edges, entity, kinds[step]):
                             out[size] = entity
                             size += 1
+                stamp += 1
+            for part in range(end, last):
+                negated = children[child_starts[children[part]]]
+                size = left_over(out, size, slots[negated], sizes[negated], marks, stamp)
                 stamp += 1
         sizes[step] = size
     return stamp

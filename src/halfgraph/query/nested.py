@@ -14,7 +14,7 @@ from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.files import excerpt
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.vocabulary import Vocabulary
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, fold
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, fold
 
 INVERSE = "^-1"
 UNION = ["u"]
@@ -198,3 +198,6 @@ class _Nested:
 
     def union(self, node: Union, parts: list[tuple[Any, list[str]]]) -> tuple[Any, list[str]]:  # noqa: ARG002
         return [*(_whole(part) for part in parts), UNION], []
+
+    def negate(self, node: Negate, part: tuple[Any, list[str]]) -> tuple[Any, list[str]]:  # noqa: ARG002
+        return part[0], [*part[1], NEGATION]

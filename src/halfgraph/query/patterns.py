@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
+    Negate,
     Project,
     Query,
     Union,
+    check_negations,
     children,
     disjuncts,
     nodes,
@@ -52,7 +54,15 @@ class Either:
     groups: tuple["Group", ...]
 
 
-Pattern = Edge | OfKind | Equals | Either
+@dataclass(frozen=True)
+class Not:
+    """That patterns do not hold of a variable; their other variables are their own."""
+
+    variable: str
+    group: "Group"
+
+
+Pattern = Edge | OfKind | Equals | Either | Not
 Group = tuple[Pattern, ...]
 
 
@@ -62,26 +72,48 @@ def flatten(query: Query, target: str = "answer") -> Group:
     An intersection is the same variable as its parts. Where a variable is used twice in a query with unions, the
     unions are drawn to the front: only so is it plain which uses go together.
     """
-    if shared_variables(query) and any(isinstance(node, Union) for node in nodes(query)):
-        return (Either(target, tuple(flatten(one, target) for one in disjuncts(query))),)
-    return _group(query, _names(query, target))
+    check_negations(query)
+    return _flat(query, target, 0)
 
 
-def _names(query: Query, target: str) -> dict[int, str]:
+def _flat(query: Query, target: str, used: int) -> Group:
+    """The patterns of a query, its variables named from a number on."""
+    if any(isinstance(node, Union) for node in nodes(query, negated=False)) and _shares(query):
+        return (Either(target, tuple(_flat(one, target, used) for one in disjuncts(query))),)
+    names = _names(query, target, used)
+    numbers = [int(name[1:]) for name in names.values() if re.fullmatch(r"v\d+", name)]
+    return _group(query, _Named(names, max([used, *numbers])))
+
+
+def _shares(query: Query) -> bool:
+    """Whether a variable outside of negations is used twice."""
+    outside = {id(node) for node in nodes(query, negated=False)}
+    return any(id(node) in outside for node in shared_variables(query))
+
+
+@dataclass(frozen=True)
+class _Named:
+    """The variable of each node (by its id), and a number that no name goes beyond."""
+
+    names: Mapping[int, str]
+    used: int
+
+
+def _names(query: Query, target: str, used: int) -> dict[int, str]:
     """The variable of each node (by its id): nodes that meet in an intersection or a union are one variable."""
-    order = nodes(query)
+    order = [node for node in nodes(query, negated=False) if not isinstance(node, Negate)]
     meeting = {id(node): id(node) for node in order}  # one node for all that meet
     for node in order:
         for part in children(node) if isinstance(node, Intersect | Union) else ():
-            if not isinstance(part, Anchor):
+            if not isinstance(part, Anchor | Negate):
                 old, new = meeting[id(part)], meeting[id(node)]
                 meeting |= {one: new for one, met in meeting.items() if met == old}
-    numbered = (f"v{number}" for number in range(1, len(order) + 2) if f"v{number}" != target)
+    numbered = (f"v{number}" for number in range(used + 1, used + len(order) + 2) if f"v{number}" != target)
     names = dict(zip(_sources_first(order, meeting), numbered, strict=False)) | {meeting[id(query)]: target}
     return {one: names[met] for one, met in meeting.items() if met in names}
 
 
-def _sources_first(order: list[Query], meeting: Mapping[int, int]) -> list[int]:
+def _sources_first(order: Sequence[Query], meeting: Mapping[int, int]) -> list[int]:
     """The variables, each after those that lead to it where that can be; the target is left out."""
     sources: dict[int, set[int]] = {meeting[id(node)]: set() for node in order if not isinstance(node, Anchor)}
     for node in order:
@@ -97,42 +129,43 @@ def _sources_first(order: list[Query], meeting: Mapping[int, int]) -> list[int]:
     return found
 
 
-def _group(query: Query, names: Mapping[int, str]) -> Group:
-    """The patterns of a query, each once; those inside a union stay inside."""
+def _group(query: Query, named: _Named) -> Group:
+    """The patterns of a query, each once; those inside a union or a negation stay inside."""
     if isinstance(query, Anchor):
-        return (Equals(names[id(query)], query),)
-    order = nodes(query)
+        return (Equals(named.names[id(query)], query),)
+    order = nodes(query, negated=False)
     unions = [node for node in order if isinstance(node, Union)]
     inside = {id(node) for union in unions for part in union.parts for node in nodes(part)}
-    own = [node for node in order if id(node) not in inside]
-    return tuple(dict.fromkeys(pattern for node in own for pattern in _patterns(node, names)))
+    own = [node for node in order if id(node) not in inside and not isinstance(node, Anchor | Negate)]
+    return tuple(dict.fromkeys(pattern for node in own for pattern in _patterns(node, named)))
 
 
-def _patterns(node: Query, names: Mapping[int, str]) -> Iterable[Pattern]:
+def _patterns(node: Project | Intersect | Union, named: _Named) -> Iterable[Pattern]:
     """What a node says by itself."""
-    if isinstance(node, Anchor):
-        return
-    name = names[id(node)]
+    name = named.names[id(node)]
     match node:
         case Project():
-            source = node.source if isinstance(node.source, Anchor) else names[id(node.source)]
+            source = node.source if isinstance(node.source, Anchor) else named.names[id(node.source)]
             yield Edge(source, int(node.relation), name)
         case Intersect():
             yield from (Equals(name, part) for part in node.parts if isinstance(part, Anchor))
+            negated = (part.part for part in node.parts if isinstance(part, Negate))
+            yield from (Not(name, _flat(part, name, named.used)) for part in negated)
         case Union():
-            yield Either(name, tuple(_group(part, {**names, id(part): name}) for part in node.parts))
+            inner = (_Named({**named.names, id(part): name}, named.used) for part in node.parts)
+            yield Either(name, tuple(_group(part, one) for part, one in zip(node.parts, inner, strict=True)))
     if node.kind is not None:
         yield OfKind(name, node.kind)
 
 
 def variables(group: Group) -> list[str]:
-    """The variables of some patterns, v2 before v10."""
+    """The variables of some patterns, v2 before v10; those of a negation are its own."""
     found: set[str] = set()
     for pattern in group:
         match pattern:
             case Edge():
                 found |= {term for term in (pattern.source, pattern.target) if isinstance(term, str)}
-            case OfKind() | Equals():
+            case OfKind() | Equals() | Not():
                 found.add(pattern.variable)
             case Either():
                 found |= {pattern.variable, *(name for some in pattern.groups for name in variables(some))}

@@ -8,16 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, children, nodes
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, children, kind_of, nodes
 
 # What a step does. The kernels read these numbers.
-ANCHOR, PROJECT, INTERSECT, UNION = 0, 1, 2, 3
-OPERATIONS: dict[type, int] = {Anchor: ANCHOR, Project: PROJECT, Intersect: INTERSECT, Union: UNION}
+ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = 0, 1, 2, 3, 4
+OPERATIONS: dict[type, int] = {Anchor: ANCHOR, Project: PROJECT, Intersect: INTERSECT, Union: UNION, Negate: NEGATE}
 
 
 @dataclass(frozen=True)
 class Program:
-    """Steps in the order of the walk; step i uses the steps children[child_starts[i]:child_starts[i + 1]]."""
+    """Steps in the order of the walk; step i uses the steps children[child_starts[i]:child_starts[i + 1]].
+
+    A step uses negated steps after all others.
+    """
 
     operations: NDArray[np.int32]
     places: NDArray[np.int32]  # the column of anchors or relations that a step reads
@@ -29,7 +32,8 @@ class Program:
     def joins(self) -> bool:
         """Whether a variable is used twice: then the sets that lead to it do not tell the answers."""
         used = Counter(child for step in range(len(self.operations)) for child in set(self.children_of(step)))
-        return any(count > 1 and self.children_of(child) for child, count in used.items())
+        shared = [child for child, count in used.items() if count > 1 and self.operations[child] != NEGATE]
+        return any(self.children_of(child) for child in shared)
 
     @cached_property
     def longest(self) -> int:
@@ -69,6 +73,8 @@ class Batch:
                 built.append(Anchor(int(self.anchors[row, place])))
             elif operation == PROJECT:
                 built.append(Project(parts[0], int(self.relations[row, place]), its_kind))
+            elif operation == NEGATE:
+                built.append(Negate(parts[0]))
             else:
                 built.append((Intersect if operation == INTERSECT else Union)(parts, its_kind))
         return built[-1]
@@ -99,12 +105,16 @@ def _program(order: list[Query], shared: bool) -> Program:
         own = node.entity if isinstance(node, Anchor) else node.relation if isinstance(node, Project) else 0
         places.append(counts[type(node)] if shared else int(own))
         counts[type(node)] += 1
-        kind = None if isinstance(node, Anchor) else node.kind
+        kind = kind_of(node)
         kinds.append(-1 if kind is None else kind)
-        below.append([number[id(child)] for child in children(node)])
+        below.append([number[id(child)] for child in sorted(children(node), key=_is_negation)])
     starts = np.cumsum([0, *map(len, below)])
     flat = [child for some in below for child in some]
     return Program(*(np.array(column, dtype=np.int32) for column in (operations, places, kinds, starts, flat)))
+
+
+def _is_negation(node: Query) -> bool:
+    return isinstance(node, Negate)
 
 
 def _stacked(columns: list[Column], rows: int) -> NDArray[np.int32]:

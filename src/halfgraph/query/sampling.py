@@ -17,7 +17,7 @@ from halfgraph.query.exact import Ragged, available_cores
 from halfgraph.query.kernels import edges_of, steps_of
 from halfgraph.query.program import Batch, compile_shape
 from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Anchor, Query, nodes, shared_variables
+from halfgraph.query.tree import Query, kind_of, nodes, shared_variables
 
 Ids = NDArray[np.int32]
 Uniform = Literal["answers", "relations", "triples"]
@@ -149,7 +149,7 @@ def _check(shape: Shape) -> None:
     """Nothing, or an error for a structure that cannot be drawn edge by edge."""
     if shared_variables(shape.query):
         raise SettingError("structure", f"{shape.name} uses a variable twice, and only trees are drawn")
-    if any(node.kind is not None for node in nodes(shape.query) if not isinstance(node, Anchor)):
+    if any(kind_of(node) is not None for node in nodes(shape.query)):
         raise SettingError("structure", f"{shape.name} restricts a kind, and only free variables are drawn")
 
 

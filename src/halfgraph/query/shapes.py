@@ -12,12 +12,15 @@ from halfgraph.query.tree import (
     Anchor,
     Column,
     Intersect,
+    Negate,
     Project,
     Query,
+    Rebuilt,
     Union,
     edges,
     fold,
     identity,
+    kind_of,
     nodes,
     shared_variables,
 )
@@ -52,8 +55,8 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class _Filled:
-    """A meaning: the same tree with ids from columns in place of their places."""
+class _Filled(Rebuilt):
+    """Ids from columns in place of their places."""
 
     anchors: NDArray[np.int32]
     relations: NDArray[np.int32]
@@ -63,12 +66,6 @@ class _Filled:
 
     def project(self, node: Project, source: Query) -> Query:
         return Project(source, _ids(self.relations, node.relation), node.kind)
-
-    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
-        return Intersect(tuple(parts), node.kind)
-
-    def union(self, node: Union, parts: list[Query]) -> Query:
-        return Union(tuple(parts), node.kind)
 
 
 def _ids(columns: NDArray[np.int32], place: Column) -> Column:
@@ -125,7 +122,7 @@ def shape_named(name: str) -> Shape:
 
 
 class _Form:
-    """A meaning: a text of the form alone; a is an anchor, p a projection, (x&y) an intersection, # a shared node."""
+    """A meaning: a text of the form alone; a is an anchor, p a projection, (x&!y) an intersection, # a shared node."""
 
     def __init__(self, query: Query) -> None:
         self.shared = {id(node) for node in shared_variables(query)}
@@ -141,6 +138,9 @@ class _Form:
 
     def union(self, node: Union, parts: list[str]) -> str:
         return self._marked(node, f"({'|'.join(_each_once(node, parts))})")
+
+    def negate(self, node: Negate, part: str) -> str:  # noqa: ARG002
+        return f"!{part}"
 
     def _marked(self, node: Query, form: str) -> str:
         return f"#{form}" if id(node) in self.shared else form
@@ -174,7 +174,7 @@ def columns_of(query: Query) -> tuple[list[int], list[int]]:
 def named_shape(query: Query) -> tuple[Shape, Sequence[int], Sequence[int]] | None:
     """The structure that a query is of, with its anchors and relations in the order of the structure's columns."""
     shape = _BY_FORM.get(form_of(query))
-    if shape is None or any(node.kind is not None for node in nodes(query) if not isinstance(node, Anchor)):
+    if shape is None or any(kind_of(node) is not None for node in nodes(query)):
         return None
     anchors, relations = columns_of(_arranged(query))
     return shape, anchors, relations
@@ -185,11 +185,8 @@ def _arranged(query: Query) -> Query:
     return fold(query, _Arranged())
 
 
-class _Arranged:
-    """A meaning: the same query, its parts sorted by form and its anchors not shared."""
-
-    def anchor(self, node: Anchor) -> Query:
-        return node
+class _Arranged(Rebuilt):
+    """Parts sorted by form, and anchors not shared."""
 
     def project(self, node: Project, source: Query) -> Query:
         start = Anchor(source.entity) if isinstance(source, Anchor) else source
@@ -225,6 +222,9 @@ class _Keys:
 
     def union(self, node: Union, parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:
         return _in_order(node, parts)
+
+    def negate(self, node: Negate, part: NDArray[np.int32]) -> NDArray[np.int32]:  # noqa: ARG002
+        return part
 
 
 def _in_order(node: Intersect | Union, parts: list[NDArray[np.int32]]) -> NDArray[np.int32]:

@@ -12,16 +12,14 @@ from pyoxigraph import BlankNode
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.vocabulary import local_name
-from halfgraph.query.patterns import Edge, Either, Equals, Group, OfKind, Pattern, Term, flatten, variables
+from halfgraph.query.patterns import Edge, Either, Equals, Group, Not, OfKind, Pattern, Term, flatten, variables
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Query
 
 
 def one_line(query: Query, graph: Graph, target: str = "answer") -> str:
     """The query with labels, as in the paper's Figure 1: ?answer . ∃ ?v1 : guest(Escape Clause, ?v1) ∧ ..."""
-    group = flatten(query, target)
-    bound = ", ".join(f"?{name}" for name in variables(group) if name != target)
-    return f"?{target} . " + (f"∃ {bound} : " if bound else "") + Labelled(graph).formula(group)
+    return f"?{target} . {Labelled(graph).claim(flatten(query, target), target)}"
 
 
 def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
@@ -56,6 +54,11 @@ class Labelled:
         """The last part of a kind's name."""
         return local_name(self.graph.kinds.names[kind])
 
+    def claim(self, group: Group, target: str) -> str:
+        """Patterns about a variable that all hold, with the other variables that there must be."""
+        bound = ", ".join(f"?{name}" for name in variables(group) if name != target)
+        return (f"∃ {bound} : " if bound else "") + self.formula(group)
+
     def formula(self, group: Group) -> str:
         """Patterns that all hold."""
         return " ∧ ".join(map(self.atom, group))
@@ -74,6 +77,11 @@ class Labelled:
                     f"({self.formula(some)})" if len(some) > 1 else self.formula(some) for some in pattern.groups
                 )
                 return f"({' ∨ '.join(choices) or 'false'})"
+            case Not(group=(Equals(anchor=anchor),)):
+                return f"?{pattern.variable} ≠ {self.term(anchor)}"
+            case Not():
+                claim = self.claim(pattern.group, pattern.variable)
+                return f"¬({claim})"
 
 
 @dataclass(frozen=True)
@@ -102,6 +110,10 @@ class Sparql:
             case Either():
                 blocks = [f"{{\n{indent(self.block(some), '  ')}\n}}" for some in pattern.groups]
                 return " UNION ".join(blocks) or f"VALUES ?{pattern.variable} {{ }}"
+            case Not(group=(Equals(anchor=anchor),)):
+                return f"FILTER (?{pattern.variable} != {self.term(anchor)})"
+            case Not():
+                return f"FILTER NOT EXISTS {{\n{indent(self.block(pattern.group), '  ')}\n}}"
 
     def term(self, term: Term) -> str:
         """A variable, or the IRI of an entity."""
@@ -156,6 +168,10 @@ class Drawn:
                 for word, some in zip(["either", *["or"] * len(pattern.groups)], pattern.groups, strict=False):
                     drawn = Drawn(self.labels, some)
                     yield [word + drawn.kinds(variable), *drawn.below(variable, set())]
+
+            case Not() if pattern.variable == variable:
+                drawn = Drawn(self.labels, pattern.group)
+                yield ["not" + drawn.kinds(variable), *drawn.below(variable, set())]
 
     def branch(self, edge: Edge, source: Term, seen: set[str]) -> list[str]:
         """An edge and what is under its source; a variable drawn above is named only."""

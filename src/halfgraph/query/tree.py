@@ -1,24 +1,33 @@
-"""A query: a small graph of anchors, projections, intersections and unions, folded from its anchors to its target.
+"""A query: a small graph of anchors, projections, intersections, unions and negations, folded from anchors to target.
 
 A variable used twice is the same node twice. A batch is the same tree with columns of ids in place of ids.
+A negation is a part of an intersection with a part that is none; its variables are used nowhere else.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import QueryError
 from halfgraph.query.colouring import Colouring, digest
 
 Column = int | NDArray[np.int32]
 T = TypeVar("T")
+ALONE = "what is asked only says what something is not, and that has no end of answers"
 
 
 class _Node:
     """What all nodes share: equality up to the order of parts, with shared variables told from equal ones."""
+
+    def __post_init__(self) -> None:
+        """Nothing, or an error where a negation is not a part of an intersection that has another part."""
+        negated = [isinstance(child, Negate) for child in children(self)]  # type: ignore[arg-type]
+        if any(negated) and (all(negated) or not isinstance(self, Intersect)):
+            raise QueryError(ALONE, advice="Join it with a part that says what the variable is.")
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Node) and signature(self) == signature(other)  # type: ignore[arg-type]
@@ -45,7 +54,7 @@ class Project(_Node):
 
 @dataclass(frozen=True, eq=False)
 class Intersect(_Node):
-    """The variable that all parts lead to."""
+    """The variable that all parts lead to, and no negated one."""
 
     parts: tuple["Query", ...]
     kind: int | None = None
@@ -59,7 +68,14 @@ class Union(_Node):
     kind: int | None = None
 
 
-Query = Anchor | Project | Intersect | Union
+@dataclass(frozen=True, eq=False)
+class Negate(_Node):
+    """That a path does not lead to the variable of the intersection that this is a part of."""
+
+    part: "Query"
+
+
+Query = Anchor | Project | Intersect | Union | Negate
 
 
 class Meaning(Protocol[T]):
@@ -77,6 +93,9 @@ class Meaning(Protocol[T]):
     def union(self, node: Union, parts: list[T]) -> T:
         """What alternative paths yield."""
 
+    def negate(self, node: Negate, part: T) -> T:
+        """What a path that must not be there yields, for the intersection that it is a part of."""
+
 
 def children(node: Query) -> tuple[Query, ...]:
     """The nodes that lead to a node."""
@@ -87,10 +106,17 @@ def children(node: Query) -> tuple[Query, ...]:
             return (node.source,)
         case Intersect() | Union():
             return node.parts
+        case Negate():
+            return (node.part,)
 
 
-def nodes(query: Query) -> list[Query]:
-    """Every node once, each after those that lead to it; the target is the last."""
+def kind_of(node: Query) -> int | None:
+    """The kind that the query says a node is of."""
+    return None if isinstance(node, Anchor | Negate) else node.kind
+
+
+def nodes(query: Query, *, negated: bool = True) -> list[Query]:
+    """Every node once, each after those that lead to it; the target is the last; or but for those in negations."""
     order: list[Query] = []
     seen: set[int] = set()
     todo: list[tuple[Query, bool]] = [(query, False)]
@@ -101,7 +127,8 @@ def nodes(query: Query) -> list[Query]:
         elif id(node) not in seen:
             seen.add(id(node))
             todo.append((node, True))
-            todo.extend((child, False) for child in reversed(children(node)))
+            if negated or not isinstance(node, Negate):
+                todo.extend((child, False) for child in reversed(children(node)))
     return order
 
 
@@ -118,80 +145,84 @@ def fold(query: Query, meaning: Meaning[T]) -> T:
                 yields[id(node)] = meaning.intersect(node, [yields[id(part)] for part in node.parts])
             case Union():
                 yields[id(node)] = meaning.union(node, [yields[id(part)] for part in node.parts])
+            case Negate():
+                yields[id(node)] = meaning.negate(node, yields[id(node.part)])
     return yields[id(query)]
 
 
-class MeaningTogether(Protocol[T]):
-    """A meaning that takes many nodes of a kind at once, of one query or of several."""
-
-    def anchors(self, nodes: list[Anchor]) -> list[T]:
-        """What known entities yield."""
-
-    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]:
-        """What following relations yields."""
-
-    def intersects(self, nodes: list[Intersect], parts: list[list[T]]) -> list[T]:
-        """What joining paths yields."""
-
-
-def fold_together(queries: Sequence[Query], meaning: MeaningTogether[T]) -> list[T]:
-    """What each query means; the same walk as `fold`, with all nodes that are ready taken at once.
-
-    Queries with a union are refused: a union of paths has no one vector (see `disjuncts`).
-    """
-    yields: dict[int, T] = {}
-    waiting = {id(node): node for query in queries for node in nodes(query)}
-
-    def settle(some: list[Any], found: list[T]) -> None:
-        for node, value in zip(some, found, strict=True):
-            yields[id(node)] = value
-            del waiting[id(node)]
-
-    anchors = [node for node in waiting.values() if isinstance(node, Anchor)]
-    settle(anchors, meaning.anchors(anchors))
-    while waiting:
-        ready = [node for node in waiting.values() if all(id(child) in yields for child in children(node))]
-        paths = [node for node in ready if isinstance(node, Project)]
-        joints = [node for node in ready if isinstance(node, Intersect)]
-        if not paths and not joints:
-            raise TypeError("a query with a union has no one vector: take its disjuncts")
-        if paths:
-            settle(paths, meaning.projects(paths, [yields[id(node.source)] for node in paths]))
-        if joints:
-            parts = [[yields[id(part)] for part in node.parts] for node in joints]
-            settle(joints, meaning.intersects(joints, parts))
-    return [yields[id(query)] for query in queries]
-
-
 def disjuncts(query: Query) -> list[Query]:
-    """The queries without unions that have the answers of a query between them: one part of each union chosen."""
-    union = next((node for node in nodes(query) if isinstance(node, Union)), None)
+    """The queries without unions that have the answers of a query between them: one part of each union chosen.
+
+    A union inside a negation stays: what is neither of two is not what is one of them.
+    """
+    union = next((node for node in nodes(query, negated=False) if isinstance(node, Union)), None)
     if union is None:
         return [query]
     chosen = (fold(query, _Chosen(union, place)) for place in range(len(union.parts)))
     return [one for query in chosen for one in disjuncts(query)]
 
 
+class Rebuilt:
+    """A meaning: the same query made anew; what is to be other than it was overrides a method."""
+
+    def anchor(self, node: Anchor) -> Query:
+        """The same anchor."""
+        return node
+
+    def project(self, node: Project, source: Query) -> Query:
+        """The same relation."""
+        return Project(source, node.relation, node.kind)
+
+    def intersect(self, node: Intersect, parts: list[Query]) -> Query:
+        """The same intersection."""
+        return Intersect(tuple(parts), node.kind)
+
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        """The same union."""
+        return Union(tuple(parts), node.kind)
+
+    def negate(self, node: Negate, part: Query) -> Query:  # noqa: ARG002
+        """The same negation."""
+        return Negate(part)
+
+
 @dataclass(frozen=True)
-class _Chosen:
-    """A meaning: the same query with one part of a union in its place."""
+class _Chosen(Rebuilt):
+    """One part of a union in its place."""
 
     chosen: Union
     place: int
 
-    def anchor(self, node: Anchor) -> Query:
-        return node
+    def union(self, node: Union, parts: list[Query]) -> Query:
+        return intersect([parts[self.place]], node.kind) if node is self.chosen else super().union(node, parts)
 
-    def project(self, node: Project, source: Query) -> Query:
-        return Project(source, node.relation, node.kind)
+
+def without_negation(query: Query) -> Query:
+    """The query with its negated parts left out: for a meaning that cannot say no, as a vector cannot."""
+    return fold(query, _Affirmed()) if any(isinstance(node, Negate) for node in nodes(query)) else query
+
+
+class _Affirmed(Rebuilt):
+    """Intersections without their negated parts."""
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
-        return Intersect(tuple(parts), node.kind)
+        kept = [part for part in parts if not isinstance(part, Negate)]
+        return super().intersect(node, parts) if len(kept) == len(parts) else intersect(kept, node.kind)
 
-    def union(self, node: Union, parts: list[Query]) -> Query:
-        if node is self.chosen:
-            return intersect([parts[self.place]], node.kind)
-        return Union(tuple(parts), node.kind)
+
+def check_negations(query: Query) -> None:
+    """Nothing, or an error where a negation stands alone or one of its variables is used outside of it as well."""
+    order = nodes(query)
+    if isinstance(query, Negate):
+        raise QueryError(ALONE, advice="Join it with a part that says what the variable is.")
+    for negation in (node for node in order if isinstance(node, Negate)):
+        inside = {id(node) for node in nodes(negation) if not isinstance(node, Anchor)}
+        users = [node for node in order if id(node) not in inside and inside & set(map(id, children(node)))]
+        if len(users) > 1:
+            raise QueryError(
+                "a variable inside a negation is used outside of it too",
+                advice="Negate a path whose variables are its own; only the variable that it leads to is shared.",
+            )
 
 
 def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
@@ -202,22 +233,22 @@ def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
     kept: list[Query] = []
     for part in once:
         others = [other for other in once if id(other) in inner] + kept
-        if id(part) in inner or not (_is_edge(part) and part in others):
+        if id(part) in inner or not (_is_closed(part) and part in others):
             kept.append(part)
-    if len(kept) == 1 and kind is None:
+    if len(kept) == 1 and kind is None and not isinstance(kept[0], Negate):
         return kept[0]
     return Intersect(tuple(kept), kind)
 
 
-def _is_edge(node: Query) -> bool:
-    """Whether a node is one relation from an anchor, so that an equal node says the same."""
-    return isinstance(node, Project) and isinstance(node.source, Anchor)
+def _is_closed(node: Query) -> bool:
+    """Whether an equal node says the same: one relation from an anchor, or a negation, whose variables are its own."""
+    return isinstance(node, Negate) or (isinstance(node, Project) and isinstance(node.source, Anchor))
 
 
 def shared_variables(query: Query) -> list[Query]:
     """The variables that lead to more than one node, in the order of the walk; none in a tree."""
     uses = Counter(child for node in nodes(query) for child in set(map(id, children(node))))
-    return [node for node in nodes(query) if uses[id(node)] > 1 and children(node)]
+    return [node for node in nodes(query) if uses[id(node)] > 1 and children(node) and not isinstance(node, Negate)]
 
 
 def edges(query: Query) -> Iterator[Project]:
@@ -253,6 +284,8 @@ def _told(node: Query) -> str:
             return digest("project", _column(node.relation), str(node.kind))
         case Intersect() | Union():
             return digest(type(node).__name__, str(node.kind))
+        case Negate():
+            return digest("negate")
 
 
 def _column(ids: Column) -> str:
