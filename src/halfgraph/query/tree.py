@@ -216,9 +216,10 @@ def check_negations(query: Query) -> None:
     if isinstance(query, Negate):
         raise QueryError(ALONE, advice="Join it with a part that says what the variable is.")
     for negation in (node for node in order if isinstance(node, Negate)):
-        inside = {id(node) for node in nodes(negation) if not isinstance(node, Anchor)}
-        users = [node for node in order if id(node) not in inside and inside & set(map(id, children(node)))]
-        if len(users) > 1:
+        inside = {id(node) for node in nodes(negation.part) if not isinstance(node, Anchor)}
+        outside = [node for node in order if id(node) not in inside]
+        used = [child for node in outside for child in {*map(id, children(node))} & {*inside, id(negation)}]
+        if set(used) - {id(negation), id(negation.part)} or len(used) > len(set(used)):
             raise QueryError(
                 "a variable inside a negation is used outside of it too",
                 advice="Negate a path whose variables are its own; only the variable that it leads to is shared.",
