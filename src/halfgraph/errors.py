@@ -11,6 +11,7 @@ HalfgraphError
 ├── FolderError         a folder that cannot be written or opened: path, problem, advice
 │   └── OtherGraph      something made for another graph: path, expected, found
 ├── SettingError        a setting out of its range: setting, problem, advice
+├── TimeLimit           a query that takes longer than it may: seconds, advice
 ├── Diverged            training/loop.py: the loss is not a number: step
 └── NotANumber          evaluation/metrics.py: a score is not a number
 """
@@ -144,3 +145,13 @@ class SettingError(HalfgraphError):
     def __init__(self, setting: str, problem: str, *, advice: str = "") -> None:
         self.setting, self.problem, self.advice = setting, problem, advice
         super().__init__(_sentence(setting, problem, advice))
+
+
+class TimeLimit(HalfgraphError):
+    """A query that takes longer than it may."""
+
+    def __init__(
+        self, seconds: float, *, advice: str = "Tie more of its variables to known entities, or allow more time."
+    ) -> None:
+        self.seconds, self.advice = seconds, advice
+        super().__init__(_sentence("", f"the query was stopped after {seconds:g} s", advice))

@@ -1,32 +1,10 @@
 """Asking: exact answers first and all of them, then predicted ones that are not known."""
 
 import pytest
-import torch
 
+from asked import LIVES
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.index import Index
-from halfgraph.errors import SettingError, SparqlError
-from halfgraph.graph.importing import Choices, import_graph
-from halfgraph.graph.splitting import Shares
-from halfgraph.model.encoder import Architecture, Encoder
-
-CITIES = [f"city{i}" for i in range(6)]
-
-
-@pytest.fixture
-def graph(tmp_path):
-    rows = [f"person{i}\tlives_in\t{CITIES[i % 6]}" for i in range(30)]
-    rows += [f"person{i}\tknows\tperson{(i + 1) % 30}" for i in range(30)]
-    source, kinds = tmp_path / "people.tsv", tmp_path / "types.tsv"
-    source.write_text("\n".join(rows))
-    kinds.write_text("\n".join([*(f"person{i}\tPerson" for i in range(30)), *(f"{city}\tCity" for city in CITIES)]))
-    return import_graph([source], tmp_path / "graph", Choices(kinds_file=kinds, split=Shares(80, 10, 10)))
-
-
-@pytest.fixture
-def engine(graph):
-    encoder = Encoder(Architecture(dim=8, heads=2), graph.train, torch.Generator().manual_seed(0))
-    return Engine(graph, Index.of(encoder))
+from halfgraph.errors import SettingError, SparqlError, UnknownName
 
 
 def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engine):
@@ -83,3 +61,67 @@ def test_what_is_not_to_be_asked_is_refused(engine, text):
 def test_at_least_one_answer_must_be_asked_for(engine):
     with pytest.raises(SettingError):
         engine.ask("SELECT ?x { ?x <lives_in> <city0> }", top=0)
+
+
+def test_the_json_is_what_the_server_and_the_page_were_promised(engine):
+    found = engine.ask(LIVES, top=2).to_dict()
+    assert list(found) == ["variables", "known", "predicted", "explanation", "notes", "mode", "seconds"]
+    assert found["variables"] == ["x"]
+    first = found["known"][0]
+    assert list(first) == ["entity", "label", "kind", "row"]
+    assert first["row"]["x"] == {"type": "uri", "value": first["entity"], "label": first["label"]}
+    assert [list(one) for one in found["predicted"]] == [["entity", "label", "kind", "score"]] * 2
+    explanation = found["explanation"]
+    assert [node["role"] for node in explanation["nodes"]] == ["anchor", "target"]
+    assert explanation["edges"] == [
+        {
+            "from": 0,
+            "to": 1,
+            "relation": "http://halfgraph.local/lives_in",
+            "label": "lives_in",
+            "inverse": True,
+            "attention": None,
+            "heads": None,
+            "negated": False,
+            "alternative": False,
+        }
+    ]
+    assert explanation["empty"] is None
+
+
+def test_all_selected_values_are_in_the_rows_literals_and_labels_too(engine):
+    found = engine.ask("SELECT ?x ?y { ?x <lives_in> ?y FILTER(?y = <city0>) }")
+    row = found.known[0].row
+    assert row["y"].label == "city0"
+    assert row["x"].label == found.known[0].label
+
+
+@pytest.mark.parametrize(("limit", "offset"), [(3, 0), (3, 4), (2, 20), (50, 2), (None, 3), (None, 28), (0, 0)])
+def test_limit_and_offset_cut_the_list_of_known_then_predicted_answers(engine, limit, offset):
+    whole = engine.ask(LIVES, top=30)
+    listed = [answer.entity for answer in (*whole.known, *whole.predicted)]
+    cut = f"{'' if limit is None else f'LIMIT {limit}'} OFFSET {offset}"
+    found = engine.ask(f"{LIVES} {cut}", top=30)
+    got = [answer.entity for answer in (*found.known, *found.predicted)]
+    end = None if limit is None else offset + limit
+    assert got == listed[offset:end]
+
+
+def test_without_distinct_the_rows_are_those_of_the_store_and_with_it_each_is_there_once(engine):
+    body = "{ ?y <lives_in> ?x . ?y <knows> ?z . ?z <lives_in> <city1> }"
+    assert len(engine.ask(f"SELECT ?x {body}").known) == 5
+    assert len(engine.ask(f"SELECT DISTINCT ?x {body}").known) == 1
+
+
+def test_an_unknown_name_is_an_error_with_the_nearest_ones_unless_the_store_has_answers(engine):
+    with pytest.raises(UnknownName) as caught:
+        engine.ask("SELECT ?x { ?x <lives_on> <city0> }")
+    assert caught.value.nearest == (":lives_in",)
+    found = engine.ask("SELECT ?x { { ?x <lives_in> <city0> } UNION { ?x <lives_on> <city0> } }")
+    assert len(found.known) == 5
+    assert "lives_in" in found.notes[0]
+
+
+def test_there_is_no_mode_of_another_name(engine):
+    with pytest.raises(SettingError):
+        engine.ask(LIVES, mode="magic")

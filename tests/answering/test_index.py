@@ -15,10 +15,11 @@ def test_the_nearest_of_a_range_without_some_are_those_of_a_plain_search():
     encoder = Encoder(Architecture(dim=8), graph, torch.Generator().manual_seed(1))
     ways = [Project(Anchor(3), 0), Project(Anchor(5), 1)]
     without = np.array([13, 14, 2], dtype=np.int32)
-    found = Index.of(encoder).nearest(ways, 4, among=slice(12, 20), without=without)
     with torch.no_grad():
-        vectors = torch.nn.functional.normalize(torch.cat(encoder.encode(ways)), dim=-1)
+        encoded = torch.cat(encoder.encode(ways))
+        vectors = torch.nn.functional.normalize(encoded, dim=-1)
         scores = (encoder.entities.every() @ vectors.t()).max(dim=1).values
+    found = Index.of(encoder).nearest(encoded, 4, among=slice(12, 20), without=without)
     plain = sorted((i for i in range(12, 20) if i not in (13, 14)), key=lambda i: -scores[i])[:4]
     assert [entity for entity, _ in found] == plain
     assert np.allclose([score for _, score in found], scores[plain].tolist())

@@ -1,60 +1,35 @@
 """A question in SPARQL to its answers: every exact one from the store, then predicted ones from the model."""
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import QuerySolutions
 
+from halfgraph.answering.answers import Answers, Empty, Explanation, Known, Predicted, Witness
+from halfgraph.answering.cutting import Cut, uncut
+from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, kind_range, look
+from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
-from halfgraph.errors import InputError, SettingError, SparqlError, UnknownName
+from halfgraph.answering.reasons import Reasons
+from halfgraph.answering.witness import Seeker
+from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.store import open_store
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Intersect, Project, Query, Union, disjuncts, without_negation
-from halfgraph.sparql.reading import Reading, read
+from halfgraph.query.tree import Anchor
+from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
+from halfgraph.sparql.templates import Templates
 from halfgraph.sparql.tokens import Source
 from halfgraph.training.run import load_encoder
 
-# Not SPARQL, or what the store must not be asked either: it would write, or call other machines.
-NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting"})
-
-
-@dataclass(frozen=True)
-class Known:
-    """An exact answer: the row that the store gives, and its label where it is an entity."""
-
-    entity: str
-    label: str
-
-
-@dataclass(frozen=True)
-class Predicted:
-    """A predicted answer."""
-
-    entity: str
-    label: str
-    kind: str
-    score: float  # the cosine of the query's vector and the entity's
-
-
-@dataclass(frozen=True)
-class Answers:
-    """All exact answers, then the likely ones, and what is to be said about them."""
-
-    known: list[Known]
-    predicted: list[Predicted]
-    notes: list[str]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The answers, ready for JSON."""
-        return asdict(self)
+# Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
+NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
+MODES = ("vector",)
 
 
 @dataclass(frozen=True)
@@ -64,75 +39,149 @@ class Engine:
     graph: Graph
     index: Index
     view: str = "whole"
+    time_limit: float | None = None  # seconds that the store may take for a query
+    templates: Templates = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "templates", Templates(self.graph))
 
     @classmethod
-    def load(cls, run: Path, graph: Graph, architecture: Architecture, view: str = "whole") -> "Engine":
+    def load(
+        cls,
+        run: Path,
+        graph: Graph,
+        architecture: Architecture,
+        view: str = "whole",
+        *,
+        time_limit: float | None = None,
+    ) -> "Engine":
         """The engine of a trained run."""
-        return cls(graph, Index.of(load_encoder(run, graph, architecture)), view)
+        return cls(graph, Index.of(load_encoder(run, graph, architecture)), view, time_limit)
 
     @cached_property
-    def store(self) -> Any:
-        """The store of what is known."""
-        return open_store(self.graph, self.view)
+    def facts(self) -> Facts:
+        """The statements that are known."""
+        return Facts(self.graph, self.view, self.time_limit)
 
-    def ask(self, text: str, top: int = 10, *, any_kind: bool = False) -> Answers:
+    @cached_property
+    def names(self) -> Names:
+        """What entities, kinds and relations are called."""
+        return Names(self.graph)
+
+    def ask(
+        self,
+        text: str,
+        top: int = 10,
+        *,
+        mode: str | None = None,
+        min_confidence: float | None = None,
+        any_kind: bool = False,
+        explain: bool = True,
+    ) -> Answers:
         """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
-        if top < 1:
-            raise SettingError("--top", f"must be at least 1, found {top}")
+        begun = time.perf_counter()
+        mode = self._mode(mode)
+        _check(top, min_confidence)
+        reading, reason = self._read(text)
+        rows = self.facts.rows(text)
+        known = self.names.known(rows)
+        if reading is None:
+            assert reason is not None
+            if isinstance(reason, UnknownName) and not known:
+                raise reason
+            notes = [f"Nothing is predicted: {reason}"]
+            return Answers(rows.variables, known, [], Explanation(), notes, mode, _since(begun))
+        laid = Laid.of(reading)
+        looked = look(self.index.encoder, laid)
+        all_known, cut = self._all_known(text, reading, known, top)
+        predicted = self._predicted(laid, looked, all_known, cut, any_kind)
+        explanation = self._explanation(laid, looked) if explain else Explanation()
+        return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun))
+
+    def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
+        """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
+        self._mode(mode)
+        reading, reason = self._read(text)
+        if reading is None:
+            assert reason is not None
+            raise reason
+        laid = Laid.of(reading)
+        return self.reasons.witness(laid, look(self.index.encoder, laid), self.names.resolve(entity))
+
+    @cached_property
+    def reasons(self) -> Reasons:
+        """What gives reasons for answers."""
+        known = getattr(self.graph, self.view)
+        return Reasons(self.facts, self.names, Seeker(self.index, known, _by_cosine))
+
+    def _mode(self, mode: str | None) -> str:
+        """The way of predicting, or an error where there is none of that name."""
+        if mode is None:
+            return MODES[0]
+        if mode not in MODES:
+            raise SettingError("--mode", f'there is none named "{mode}"', advice=f"Known: {', '.join(MODES)}.")
+        return mode
+
+    def _read(self, text: str) -> tuple[Reading | None, HalfgraphError | None]:
+        """What a text asks, or why nothing can be predicted for it; what is not to be asked at all is refused."""
         try:
-            reading, notes = read(text, self.graph), []
+            return self.templates.read(text), None
         except (SparqlError, UnknownName) as error:
             if isinstance(error, SparqlError) and error.feature in NEVER_ASKED:
                 raise
-            reading, notes = None, [f"Nothing is predicted: {error}"]
             refuse_service(Source(text, Prefixes.of(self.graph)))
-        known = self._known(text)
-        if reading is None:
-            return Answers(known, [], notes)
-        return Answers(known, list(self._predicted(reading, known, top, any_kind)), notes)
+            return None, error
 
-    def _known(self, text: str) -> list[Known]:
-        """What the store answers, row by row; used and dropped here, as pyoxigraph asks."""
-        prefixes = dict(Prefixes.of(self.graph).namespaces)
-        try:
-            rows = self.store.query(text, base_iri=self.graph.namer.base, prefixes=prefixes)
-        except SyntaxError as error:
-            raise InputError(str(error.msg), line=error.lineno, column=error.offset) from error
-        if not isinstance(rows, QuerySolutions):
-            raise SettingError("query", "is no SELECT query", advice="Ask with SELECT.")
-        return [self._row([term for term in row if term is not None]) for row in rows]
+    def _all_known(
+        self, text: str, reading: Reading, known: Sequence[Known], top: int
+    ) -> tuple[NDArray[np.int32], Cut]:
+        """The entities that are known to be answers, also those that OFFSET leaves out, and how many to predict."""
+        rows, count = known, len(known)
+        if reading.offset and (reading.limit is None or len(known) < reading.limit):
+            rows = self.names.known(self.facts.rows(uncut(text, self.graph)))
+            count = len(rows) - reading.offset
+        found = (self.names.find(answer.entity) for answer in rows)
+        entities = np.array([entity for entity in found if entity is not None], dtype=np.int32)
+        return entities, Cut.of(count, reading.limit, top)
 
-    def _row(self, terms: list[Any]) -> Known:
-        """A row of the store as an answer."""
-        name = " ".join(term.value for term in terms)
-        found = self._find(name)
-        return Known(name, name if found is None else self.graph.entities.label(found))
-
-    def _find(self, iri: str) -> int | None:
-        """The id of an entity by its IRI, or None."""
-        ids = (self.graph.entities.find(name) for name in self.graph.namer.names(iri))
-        return next((found for found in ids if found is not None), None)
-
-    def _predicted(self, reading: Reading, known: list[Known], top: int, any_kind: bool) -> Iterator[Predicted]:
+    def _predicted(
+        self, laid: Laid, looked: Looked, known: NDArray[np.int32], cut: Cut, any_kind: bool
+    ) -> list[Predicted]:
         """The likeliest entities that are not known to be answers."""
-        entities, kinds = self.graph.entities, self.graph.kinds
-        found = (self._find(answer.entity) for answer in known)
-        without = np.array([entity for entity in found if entity is not None], dtype=np.int32)
-        among = slice(0, len(entities)) if any_kind else self._kind(reading.query, without)
-        ways = disjuncts(without_negation(reading.query))
-        for entity, score in self.index.nearest(ways, top, among=among, without=without):
-            kind = kinds.names[int(kinds.of(entity))]
-            yield Predicted(self.graph.namer.iri(entities.name(entity)), entities.label(entity), kind, round(score, 4))
+        among = slice(0, len(self.graph.entities)) if any_kind else self._among(laid, known)
+        ranked = self.index.nearest(looked.vectors[laid.target], cut.skip + cut.take, among=among, without=known)
+        found = []
+        for number, score in ranked[cut.skip :]:
+            entity = self.names.entity(number)
+            found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
+        return found
 
-    def _kind(self, query: Query, known: NDArray[np.int32]) -> slice:
+    def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
         """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
-        kinds = self.graph.kinds
-        if not isinstance(query, Project | Intersect | Union):
-            return slice(0, len(self.graph.entities))
-        if query.kind is not None:
-            kind = query.kind
-        elif len(known):
-            kind = int(np.bincount(kinds.of(known)).argmax())
-        else:
-            kind = int(self.index.encoder.kinds_of(query, 1)[0])
-        return slice(int(kinds.starts[kind]), int(kinds.starts[kind + 1]))
+        query, starts = laid.variables[laid.target], self.graph.kinds.starts.tolist()
+        if len(known) and not isinstance(query, Anchor) and query.kind is None:
+            kind = int(np.bincount(self.graph.kinds.of(known)).argmax())
+            return slice(starts[kind], starts[kind + 1])
+        return kind_range(self.index, query, starts)[1]
+
+    def _explanation(self, laid: Laid, looked: Looked, empty: Empty | None = None) -> Explanation:
+        """The query as it was understood."""
+        nodes, ids = drawn_nodes(laid, looked, self.names, self.index)
+        return Explanation(nodes, drawn_edges(laid, looked, self.names, ids), empty)
+
+
+def _check(top: int, min_confidence: float | None) -> None:
+    """Nothing, or an error for a number out of its range."""
+    if top < 1:
+        raise SettingError("--top", f"must be at least 1, found {top}")
+    if min_confidence is not None and not 0 <= min_confidence <= 1:
+        raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
+
+
+def _since(begun: float) -> float:
+    return round(time.perf_counter() - begun, 6)
+
+
+def _by_cosine(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How likely triples are by their cosines, where nothing better was measured: half of what is above 0."""
+    return np.clip(cosines, 0.0, 1.0) / 2

@@ -1,6 +1,5 @@
 """The entities nearest to a query's vector, exactly."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +8,6 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.model.encoder import Encoder
-from halfgraph.query.tree import Query
 
 
 @dataclass(frozen=True)
@@ -26,14 +24,20 @@ class Index:
         return cls(encoder, encoder.entities.every())
 
     @torch.no_grad()
+    def scores(self, ways: torch.Tensor, among: slice) -> torch.Tensor:
+        """The cosine of each entity of a range with the nearest of some vectors (ways, d): (range,)."""
+        return (self.vectors[among] @ F.normalize(ways, dim=-1).t()).amax(dim=1)  # eq. 11
+
     def nearest(
-        self, ways: Sequence[Query], count: int, *, among: slice, without: NDArray[np.int32]
+        self, ways: torch.Tensor, count: int, *, among: slice, without: NDArray[np.int32]
     ) -> list[tuple[int, float]]:
-        """The best entities of a range for the best of some queries, with their cosines, some left out."""
-        queries = F.normalize(torch.cat(self.encoder.encode(ways)), dim=-1)  # (ways, d)
-        scores = (self.vectors[among] @ queries.t()).amax(dim=1)
-        first = among.start or 0
-        left_out = without[(without >= first) & (without < first + len(scores))] - first
-        scores[torch.from_numpy(left_out.astype(np.int64))] = -torch.inf
-        best, places = scores.topk(min(count, len(scores) - len(left_out)))
-        return [(first + place, score) for place, score in zip(places.tolist(), best.tolist(), strict=True)]
+        """The best entities of a range for the best of some vectors, with their cosines, some left out."""
+        return best_of(self.scores(ways, among), count, first=among.start or 0, without=without)
+
+
+def best_of(scores: torch.Tensor, count: int, *, first: int, without: NDArray[np.int32]) -> list[tuple[int, float]]:
+    """The entities of the best scores of a range that begins with `first`, some left out; the scores are used up."""
+    left_out = without[(without >= first) & (without < first + len(scores))] - first
+    scores[torch.from_numpy(left_out.astype(np.int64))] = -torch.inf
+    best, places = scores.topk(max(0, min(count, len(scores) - len(left_out))))
+    return [(first + place, score) for place, score in zip(places.tolist(), best.tolist(), strict=True)]

@@ -9,7 +9,7 @@ from halfgraph.cli.query import View, sparql_text
 from halfgraph.cli.screen import Json, note, print_json, print_table
 
 if TYPE_CHECKING:
-    from halfgraph.answering.engine import Answers
+    from halfgraph.answering.answers import Answers, Witness
 
 
 def ask(
@@ -23,6 +23,14 @@ def ask(
         View, typer.Option(help="Which triples count as known: all, without test, training only.")
     ] = View.whole,
     any_kind: Annotated[bool, typer.Option("--any-kind", help="Predict entities of every kind.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(metavar="ENTITY", help="Show why this entity is an answer instead.", show_default=False),
+    ] = None,
+    time_limit: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="How long exact answers may take.", show_default=False),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Answer a SPARQL query: all exact answers first, then predicted ones, best first.
@@ -35,12 +43,15 @@ def ask(
     from halfgraph.training.run_folder import CONFIG, read_provenance
 
     source = graph or Path(read_provenance(run)["graph_path"])
-    engine = Engine.load(run, Graph.open(source), read_config(run / CONFIG).architecture, view.value)
-    answers = engine.ask(sparql_text(sparql), top, any_kind=any_kind)
-    if json:
-        print_json(answers.to_dict())
-    else:
-        _show(answers)
+    architecture = read_config(run / CONFIG).architecture
+    engine = Engine.load(run, Graph.open(source), architecture, view.value, time_limit=time_limit)
+    text = sparql_text(sparql)
+    if explain is not None:
+        witness = engine.explain(text, explain)
+        print_json(witness.to_dict()) if json else _show_witness(witness)
+        return
+    answers = engine.ask(text, top, any_kind=any_kind)
+    print_json(answers.to_dict()) if json else _show(answers)
 
 
 def _show(answers: "Answers") -> None:
@@ -50,4 +61,14 @@ def _show(answers: "Answers") -> None:
     title = f"{len(known):,} known, {len(predicted):,} predicted"
     print_table(title, ["", "answer", "score", ""], [*known, *predicted])
     for text in answers.notes:
+        note(text)
+
+
+def _show_witness(witness: "Witness") -> None:
+    """Nothing; the triples of a witness are printed."""
+    from halfgraph.answering.answers import said
+
+    rows = [(said(one), one.subject.label, one.predicate.label, one.object.label) for one in witness.triples]
+    print_table(f"Why {witness.answer.label} is an answer", ["", "", "", ""], rows)
+    for text in witness.notes:
         note(text)

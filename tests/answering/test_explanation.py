@@ -1,0 +1,47 @@
+"""The explanation: attention as the model has it, likely entities as a plain search finds them."""
+
+import pytest
+import torch
+
+from asked import engine_of
+from halfgraph.answering.explanation import Laid, look, shown
+
+MEETING = "SELECT ?x { ?x <lives_in> <city0> . ?y <knows> ?x . ?y <lives_in> <city5> . ?x <knows>/<lives_in> <city1> }"
+
+
+def test_the_shares_of_the_paths_that_meet_sum_to_one_for_each_head(engine):
+    edges = engine.ask(MEETING).explanation.edges
+    at = {edge.target for edge in edges if edge.attention is not None}
+    assert len(at) == 1
+    met = [edge for edge in edges if edge.target in at]
+    assert len(met) == 3
+    assert sum(edge.attention for edge in met) == pytest.approx(1, abs=1e-3)
+    assert [sum(shares) for shares in zip(*(edge.heads for edge in met), strict=True)] == pytest.approx(
+        [1, 1], abs=1e-3
+    )
+
+
+@pytest.mark.parametrize("intersection", ["gqe", "simple", "counted"])
+def test_a_model_without_attention_has_no_shares(graph, intersection):
+    edges = engine_of(graph, intersection=intersection).ask(MEETING).explanation.edges
+    assert all(edge.attention is None and edge.heads is None for edge in edges)
+
+
+def test_the_vectors_of_the_variables_are_those_of_their_nodes(engine):
+    laid = Laid.of(engine.templates.read(MEETING))
+    looked = look(engine.index.encoder, laid)
+    with torch.no_grad():
+        for name, node in laid.variables.items():
+            assert torch.allclose(looked.vectors[name], engine.index.encoder.encode([node])[0], atol=1e-6)
+
+
+def test_likely_entities_are_the_nearest_of_the_variables_kind(engine):
+    nodes = engine.ask(MEETING, top=30).explanation.nodes
+    target = next(node for node in nodes if node.role == "target")
+    assert target.kind == "Person"
+    assert [one.score for one in target.likely] == sorted((one.score for one in target.likely), reverse=True)
+    assert [node.name for node in nodes if node.role == "variable"] == ["?y", "?_3.1"]
+
+
+def test_a_variable_without_a_name_is_told_by_its_number():
+    assert [shown(name) for name in ("x", "_:b", "[1]", "/2.1")] == ["?x", "_:b", "?_1", "?_2.1"]

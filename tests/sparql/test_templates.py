@@ -1,0 +1,71 @@
+"""Templates: a text that was never parsed is read as the parser would read it."""
+
+import numpy as np
+import pytest
+
+from halfgraph.errors import HalfgraphError
+from halfgraph.query.tree import signature
+from halfgraph.sparql import templates as templates_file
+from halfgraph.sparql.reading import read
+from halfgraph.sparql.templates import Templates
+from small_runs import people
+
+TEXTS = [
+    "SELECT ?x {{ ?x <livesIn> <city{0}> }}",
+    "SELECT ?x {{ ?x <livesIn> <city{0}> ; <roots> <city{1}> }}",
+    "SELECT ?x {{ ?x <livesIn> <city{0}> ; <livesIn> <city{1}> }}",
+    "SELECT ?x {{ <person{0}> <livesIn>/<inCountry> ?x . <person{1}> <citizenOf> ?x }} LIMIT 3",
+    "SELECT DISTINCT ?x {{ ?y <speaks> <language{0}> . ?y <livesIn> ?x . ?z <roots> ?x . ?z <speaks> <language{1}> }}",
+    "SELECT ?x {{ ?x a <person> ; <livesIn> <city{0}> }}",
+    "PREFIX c: <http://halfgraph.local/> SELECT ?x {{ ?x c:livesIn c:city{0} ; c:roots c:city{1} }}",
+]
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return people(tmp_path_factory.mktemp("people"))
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_a_text_of_a_known_template_is_read_as_by_the_parser(graph, text, monkeypatch):
+    templates = Templates(graph)
+    others = [text.format(first, second) for first in range(4) for second in range(4)]
+    seen = {templates.template(other)[0] is None for other in others[:6]}  # both equal and different names
+    assert seen == {False}
+    expected = [read(other, graph) for other in others]
+    monkeypatch.setattr(templates_file, "read", None)  # from now on only templates
+    for other, plain in zip(others, expected, strict=True):
+        found = templates.read(other)
+        assert signature(found.query) == signature(plain.query)
+        assert (found.target, found.distinct, found.limit) == (plain.target, plain.distinct, plain.limit)
+        assert found.variables.keys() == plain.variables.keys()
+        for name, node in found.variables.items():
+            assert signature(node) == signature(plain.variables[name])
+
+
+def test_relations_are_names_of_a_template_too(graph):
+    templates = Templates(graph)
+    first, _ = templates.template("SELECT ?x { ?x <livesIn> <city1> }")
+    second, names = templates.template("SELECT ?y { ?y <livesIn> <city1> }")
+    assert first is not second
+    third, names = templates.template("SELECT ?x { ?x <roots> <city2> }")
+    assert third is first
+    assert names.entities == (graph.entities.find("city2"),)
+    assert names.relations == (2 * graph.relations.find("roots"),)
+
+
+def test_a_batch_has_columns_in_place_of_names(graph):
+    templates = Templates(graph)
+    texts = [f"SELECT ?x {{ ?x <livesIn> <city{i}> }}" for i in range(5)]
+    template, _ = templates.template(texts[0])
+    names = [templates.template(text)[1] for text in texts]
+    entities, relations = (np.array([getattr(one, what) for one in names]) for what in ("entities", "relations"))
+    query = template.filled(entities, relations).query
+    assert query.source.entity.tolist() == [graph.entities.find(f"city{i}") for i in range(5)]
+    assert query.relation.tolist() == [2 * graph.relations.find("livesIn") + 1] * 5
+
+
+@pytest.mark.parametrize("text", ["SELECT ?x { ?x <livesIn> <nowhere> }", "SELECT ?x {", "", "x" * 200_000])
+def test_what_cannot_be_read_is_refused_as_ever(graph, text):
+    with pytest.raises(HalfgraphError):
+        Templates(graph).read(text)
