@@ -20,7 +20,7 @@ from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownN
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Anchor
+from halfgraph.query.tree import Anchor, kind_of
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.templates import Templates
@@ -105,8 +105,10 @@ class Engine:
         if reading is None:
             assert reason is not None
             raise reason
-        laid = Laid.of(reading)
-        return self.reasons.witness(laid, look(self.index.encoder, laid), self.names.resolve(entity))
+        laid, number = Laid.of(reading), self.names.resolve(entity)
+        rows = self.facts.rows(uncut(text, self.graph)).bindings
+        known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
+        return self.reasons.witness(laid, look(self.index.encoder, laid), number, known)
 
     @cached_property
     def reasons(self) -> Reasons:
@@ -159,7 +161,7 @@ class Engine:
     def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
         """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
         query, starts = laid.variables[laid.target], self.graph.kinds.starts.tolist()
-        if len(known) and not isinstance(query, Anchor) and query.kind is None:
+        if len(known) and not isinstance(query, Anchor) and kind_of(query) is None:
             kind = int(np.bincount(self.graph.kinds.of(known)).argmax())
             return slice(starts[kind], starts[kind + 1])
         return kind_range(self.index, query, starts)[1]

@@ -12,10 +12,10 @@ from halfgraph.answering.facts import Names
 from halfgraph.answering.index import Index
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
-from halfgraph.query.patterns import variable_names
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
+    Negate,
     Project,
     Query,
     Union,
@@ -23,6 +23,7 @@ from halfgraph.query.tree import (
     disjuncts,
     identity,
     nodes,
+    without_negation,
 )
 from halfgraph.sparql.reading import Reading
 
@@ -41,10 +42,8 @@ class Laid:
     @classmethod
     def of(cls, reading: Reading) -> "Laid":
         """The variables and edges of what a text asks, by the names that the text gives them."""
-        numbered = variable_names(reading.query, reading.target)
-        given = {numbered[id(node)]: name for name, node in reading.variables.items() if id(node) in numbered}
-        names = {one: given.get(name, name) for one, name in numbered.items()}
         order = nodes(reading.query)
+        names = _names(order, {id(node): name for name, node in reading.variables.items()})
         variables: dict[str, Query] = {names[id(node)]: node for node in order if not isinstance(node, Anchor)}
         variables[reading.target] = variables.pop(reading.target, reading.query)
         return cls(variables, names, [node for node in order if isinstance(node, Project)], reading.target)
@@ -52,6 +51,18 @@ class Laid:
     def term(self, node: Query) -> str | int:
         """The name of a node's variable, or the number of a known entity."""
         return int(node.entity) if isinstance(node, Anchor) else self.names[id(node)]
+
+
+def _names(order: Sequence[Query], given: Mapping[int, str]) -> dict[int, str]:
+    """The name of the variable that each node (by its id) is; nodes that meet are one, the nameless get numbers."""
+    above: dict[int, int] = {}
+    for node in reversed(order):
+        if not isinstance(node, Anchor | Project):  # an intersection, a union or a negation is what its parts are
+            above |= {id(part): above.get(id(node), id(node)) for part in children(node)}
+    tops = {id(node): above.get(id(node), id(node)) for node in order if not isinstance(node, Anchor)}
+    named = {tops[one]: name for one, name in given.items() if one in tops}
+    numbered = {top: f"/{number}" for number, top in enumerate(dict.fromkeys(tops.values()), 1)}
+    return {one: named.get(top, numbered[top]) for one, top in tops.items()}
 
 
 @dataclass(frozen=True)
@@ -65,23 +76,30 @@ class Looked:
 @torch.no_grad()
 def look(encoder: Encoder, laid: Laid) -> Looked:
     """What the model makes of a query, all of it in one walk."""
-    ways = {name: disjuncts(node) for name, node in laid.variables.items()}
-    met = [node for node in laid.variables.values() if _is_attended(encoder, node)]
+    ways = {name: disjuncts(without_negation(node)) for name, node in laid.variables.items()}
+    met = {id(node): _meeting(node) for node in laid.variables.values() if _is_attended(encoder, node)}
     asked = [way for some in ways.values() for way in some]
-    asked += [part for node in met for part in children(node)]
+    asked += [without_negation(part) for parts in met.values() for part in parts]
     found = iter(encoder.encode(asked))
     vectors = {name: torch.cat([next(found) for _ in some]) for name, some in ways.items()}
     shares: dict[int, Tensor] = {}
-    for node in met:
-        parts = torch.stack([next(found) for _ in children(node)], dim=1)  # (1, parts, d)
-        shares.update(zip(map(id, children(node)), _shares(encoder, node, parts), strict=True))
+    for node in laid.variables.values():
+        if id(node) in met:
+            parts = torch.stack([next(found) for _ in met[id(node)]], dim=1)  # (1, parts, d)
+            shares.update(zip(map(id, met[id(node)]), _shares(encoder, node, parts), strict=True))
     return Looked(vectors, shares)
 
 
 def _is_attended(encoder: Encoder, node: Query) -> bool:
     """Whether attention shares can be told at a node: some paths meet there, and each has one vector."""
-    plain = not any(isinstance(below, Union) for below in nodes(node))
-    return isinstance(node, Intersect) and isinstance(encoder.intersection, Attention) and plain
+    plain = not any(isinstance(below, Union) for below in nodes(node, negated=False))
+    return isinstance(encoder.intersection, Attention) and plain and len(_meeting(node)) > 1
+
+
+def _meeting(node: Query) -> list[Query]:
+    """The paths that meet at a node, without those that must not lead there."""
+    parts = node.parts if isinstance(node, Intersect) else ()
+    return [part for part in parts if not isinstance(part, Negate)]
 
 
 def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
@@ -94,7 +112,7 @@ def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
 
 def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[Edge]:
     """The edges of the query, with their attention."""
-    negated, alternative = set[int](), _below(laid, Union)
+    negated, alternative = _below(laid, Negate), _below(laid, Union)
     found = []
     for edge in laid.edges:
         relation, shares = names.relation(int(edge.relation)), looked.shares.get(id(edge))
@@ -126,6 +144,8 @@ def _below(laid: Laid, what: type) -> set[int]:
 
 def kind_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | None, slice]:
     """The kind of a variable, as the query says or as its relations usually end, and the range of its entities."""
+    if isinstance(node, Negate):
+        return kind_range(index, node.part, starts)
     if isinstance(node, Anchor):
         return None, slice(0, int(starts[-1]))
     kind = int(index.encoder.kinds_of(node, 1)[0])

@@ -13,7 +13,7 @@ from halfgraph.answering.explanation import Laid
 from halfgraph.answering.index import Index
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Exact
-from halfgraph.query.tree import Anchor, Project, Query, Union, children, nodes
+from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, children, nodes
 
 BEAM = 8  # partial witnesses that are kept
 MOST_CHOICES = 64  # ways through the unions of a query that are tried
@@ -106,9 +106,9 @@ def _ends(laid: Laid, edge: Project, name: str) -> bool:
 
 
 def choices(laid: Laid) -> Iterator[list[Project]]:
-    """The edges that a witness needs, for each way through the unions of a query."""
+    """The edges that a witness needs, for each way through the unions of a query; negations need none."""
     query = laid.variables[laid.target]
-    unions = [node for node in nodes(query) if isinstance(node, Union)]
+    unions = [node for node in nodes(query, negated=False) if isinstance(node, Union)]
     for chosen in islice(product(*(union.parts for union in unions)), MOST_CHOICES):
         part = {id(union): one for union, one in zip(unions, chosen, strict=True)}
         reached, todo = dict[int, Query](), [query]
@@ -116,5 +116,12 @@ def choices(laid: Laid) -> Iterator[list[Project]]:
             node = todo.pop()
             if id(node) not in reached:
                 reached[id(node)] = node
-                todo += (part[id(node)],) if id(node) in part else children(node)
+                todo += _onward(node, part)
         yield [edge for edge in laid.edges if id(edge) in reached]
+
+
+def _onward(node: Query, chosen: Mapping[int, Query]) -> Sequence[Query]:
+    """The nodes that lead to a node, where a part of each union was chosen; nothing that is negated does."""
+    if isinstance(node, Negate):
+        return ()
+    return (chosen[id(node)],) if id(node) in chosen else children(node)

@@ -12,7 +12,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.graph.vocabulary import Vocabulary
 from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, Union, nodes
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, nodes
 from halfgraph.sparql.reading import Reading, read
 from halfgraph.sparql.refusals import LONGEST
 from halfgraph.sparql.tokens import Source
@@ -60,6 +60,8 @@ def _renamed(
             return Project(built[id(node.source)], named + (own & 1), node.kind)
         case Intersect() | Union():
             return type(node)(tuple(built[id(part)] for part in node.parts), node.kind)
+        case Negate():
+            return Negate(built[id(node.part)])
 
 
 def _id(ids: Column) -> Column:
