@@ -46,7 +46,11 @@ def plain_answers(query: list[Any], edges: set[Named]) -> set[str]:
     elif query[-1] == ["u"]:
         return set().union(*(plain_answers(part, edges) for part in query[:-1]))
     else:
-        return set.intersection(*(plain_answers(part, edges) for part in query))
+        negated = [[part[0], part[1][:-1]] for part in query if part[1][-1] == "n"]
+        parts = [part for part in query if part[1][-1] != "n"]
+        return set.intersection(*(plain_answers(part, edges) for part in parts)).difference(
+            *(plain_answers(part, edges) for part in negated)
+        )
     for relation in relations:
         plain = relation.removesuffix("^-1")
         pairs = {(h, t) if plain == relation else (t, h) for h, r, t in edges if r == plain}
@@ -61,20 +65,27 @@ def published(graph: Graph, queries: Iterable[list[Any]], easy_on: str, all_on: 
     for query in queries:
         easy, everything = plain_answers(query, easy_edges), plain_answers(query, all_edges)
         if everything:
-            lines.append({"query": query, "easy": sorted(easy), "hard": sorted(everything - easy)})
+            lines.append({"query": query, "easy": sorted(easy & everything), "hard": sorted(everything - easy)})
     return lines
 
 
-def some_queries(count: int, seed: int = 0) -> list[list[Any]]:
-    """Queries of all nine structures of the published files, over any relations."""
+def some_queries(count: int, seed: int = 0, negated: bool = False) -> list[list[Any]]:
+    """Queries of all nine structures of the published files, or of the five with negation, over any relations."""
     rng = random.Random(seed)
 
     def path(length: int) -> list[Any]:
         relations = [f"r{rng.randrange(4)}" + rng.choice(["", "^-1"]) for _ in range(length)]
         return [f"e{rng.randrange(30)}", relations]
 
+    def no(length: int) -> list[Any]:
+        start, relations = path(length)
+        return [start, [*relations, "n"]]
+
     def one() -> list[list[Any]]:
         hop = path(1)[1]
+        if negated:
+            not_one = [path(1), no(1)]
+            return [not_one, [path(1), path(1), no(1)], [[path(1), no(1)], hop], [path(2), no(1)], [no(2), path(1)]]
         return [
             *(path(length) for length in (1, 2, 3)),
             [path(1), path(1)],

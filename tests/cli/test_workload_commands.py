@@ -135,7 +135,7 @@ def test_settings_out_of_their_range_are_a_matter_of_usage(run: Run, given: str)
 
 @pytest.mark.parametrize(
     ("structures", "said"),
-    [("2p,4x", 'there is none named "4x"'), ("2u", "2-union cannot be drawn"), (" ,", "names no structure")],
+    [("2p,4x", 'there is none named "4x"'), ("4i", "4-inter cannot be drawn"), (" ,", "names no structure")],
 )
 def test_structures_that_cannot_be_drawn_are_refused(run: Run, structures: str, said: str) -> None:
     refused(run("sample", "g", "--out", "out", "--structures", structures), said)
@@ -187,7 +187,7 @@ def test_published_queries_are_imported_and_verified(run: Run) -> None:
     assert outcome.code == 0
     assert "3-chain_union" in outcome.out
     assert "Taken as valid questions" in outcome.err
-    assert "Set aside, as none of the named structures: 1 queries: with negation (1)" in outcome.err
+    assert "Set aside, as none of the named structures: 1 queries: with a negation that stands alone (1)" in outcome.err
     assert f"{len(lines)} of {len(lines)} queries have just the answers that the graph gives" in outcome.err
 
 

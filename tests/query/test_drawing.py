@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.query.drawing import below, count_missing, kind_of, random_bits
+from halfgraph.query.drawing import count_missing
 from halfgraph.query.kernels import edges_of
 from halfgraph.query.negatives import fresh_negatives
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import shape_named
+from halfgraph.query.strolling import below, kind_of, random_bits
 from query_oracles import answers, graph_of, is_likely
 from small_graphs import Small, smalls
 
@@ -57,9 +58,11 @@ def test_the_kind_of_an_entity_is_its_own_though_kinds_be_empty(small):
 def test_missing_triples_are_counted(data):
     small = data.draw(smalls())
     known = small.part(data.draw(st.lists(st.sampled_from(small.triples), unique=True)) if small.triples else [])
-    used = np.array([(head, relation // 2, tail) for head, relation, tail in small.triples], np.int64).reshape(-1, 3)
-    expected = len(set(small.triples) - set(known.triples))
-    assert count_missing(edges_of(known.graph), used, len(used)) == expected
+    needed = [data.draw(st.booleans()) for _ in small.triples]
+    rows = [(head, way // 2, tail, need) for (head, way, tail), need in zip(small.triples, needed, strict=True)]
+    used = np.array(rows, np.int64).reshape(-1, 4)
+    expected = {triple for triple, need in zip(small.triples, needed, strict=True) if need} - set(known.triples)
+    assert count_missing(edges_of(known.graph), used) == len(expected)
 
 
 def many(small: Small, anchors, relations, answer: int, hard: bool, count: int = 20_000) -> Counter[int]:

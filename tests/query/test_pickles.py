@@ -14,6 +14,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.query.exchange import Imported, import_workload
 from halfgraph.query.pickles import load_dictionary
 from halfgraph.query.recomputing import verify
+from halfgraph.query.shapes import shape_named
 from making import made
 from query_files import published, some_queries, split_graph, write_lines
 
@@ -168,14 +169,20 @@ def test_a_folder_gives_all_its_splits_or_the_one_asked_for(graph: Graph, tmp_pa
     assert list(one.description["questions"]) == ["test"]
 
 
-def test_negations_are_set_aside_and_counted(graph: Graph, tmp_path: Path) -> None:
+def test_negations_are_read_and_those_that_stand_alone_set_aside(graph: Graph, tmp_path: Path) -> None:
     names(tmp_path)
     reasoning(tmp_path, "valid", published(graph, some_queries(2), "train", "known"))
     queries = load_dictionary(tmp_path / "valid-queries.pkl")
-    negated = {((2, (0,)), (4, (3, -2))), (((2, (0, -2)), (4, (3, -2))), (-2, 1))}
-    dump(tmp_path / "valid-queries.pkl", {**queries, "2in": negated})
+    usual, de_morgan = ((2, (0,)), (4, (3, -2))), (((2, (0, -2)), (4, (3, -2))), (-2, 1))
+    dump(tmp_path / "valid-queries.pkl", {**queries, "2in": {usual, de_morgan}})
+    for part in ("easy", "hard"):
+        path = tmp_path / f"valid-{part}-answers.pkl"
+        dump(path, {**load_dictionary(path), usual: {6 if part == "hard" else 4}, de_morgan: {2}})
     imported = import_workload(tmp_path, graph, tmp_path / "w").workload
-    assert imported.description["set_aside"] == {"with negation": 2}
+    assert imported.description["set_aside"] == {"with a negation that stands alone": 1}
+    found = imported.questions("valid", shape_named("2in"))
+    assert found.relations.tolist() == [[0, 3]]
+    assert [[graph.entities.name(each) for each in row] for row in found.anchors] == [["e28", "e27"]]
 
 
 def test_a_graph_of_numbers_needs_no_names(tmp_path: Path) -> None:

@@ -10,13 +10,12 @@ from halfgraph.query import sampling
 from halfgraph.query.drawing import PATIENCE, REASONS
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import HOW, Questions, Sampler, every_edge
-from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, UNIONS, Shape, path, shape_named
-from halfgraph.query.tree import Intersect, Project
+from halfgraph.query.shapes import DRAWN, NEGATIONS, NEIGHBOURHOODS, UNIONS, Shape, path, shape_named
+from halfgraph.query.tree import Intersect, Negate, Project, disjuncts, nodes, without_negation
 from query_oracles import answers, clean_paths, graph_of, is_likely
 from small_graphs import Small, smalls, splits
 
-DRAWN = (*STRUCTURES, *NEIGHBOURHOODS, *UNIONS)
-by_name = pytest.mark.parametrize("shape", DRAWN, ids=lambda shape: shape.name)
+by_name = pytest.mark.parametrize("shape", [*NEIGHBOURHOODS, *DRAWN], ids=lambda shape: shape.name)
 seeds = st.integers(0, 2**40)
 uniforms = st.sampled_from(sorted(HOW))
 
@@ -62,14 +61,16 @@ def test_no_edge_is_used_twice_and_none_stepped_back_over(shape, small, uniform,
     questions = Sampler(small.graph, uniform, threads=1).draw(shape, 6, seed, negatives=False, hard_negatives=False)
     for i in range(len(questions.questions)):
         query, answer = questions.questions.query(i), int(questions.questions.answers[i])
-        if shape not in UNIONS:  # a way of a union leaves the other branch open
-            assert next(clean_paths(small.plain, query, answer), None) is not None
+        for_answer = (
+            way for one in disjuncts(without_negation(query)) for way in clean_paths(small.plain, one, answer)
+        )
+        assert next(for_answer, None) is not None
     assert (questions.questions.negative == -1).all()
     assert (questions.questions.hard_negative == -1).all()
     assert not questions.questions.missing.any()
 
 
-@pytest.mark.parametrize("shape", [*STRUCTURES, *UNIONS], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("shape", DRAWN, ids=lambda shape: shape.name)
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(split=splits(), uniform=uniforms, seed=seeds)
@@ -86,13 +87,34 @@ def test_a_held_out_question_needs_a_held_out_triple(shape, split, uniform, seed
             hard = int(questions.hard_negative[i])
             assert hard in answers(whole, query, relaxed=True)
             assert hard not in answers(whole, query)
-        if shape not in UNIONS:
-            missing = int(questions.missing[i])
-            assert missing > 0
-            assert any(
-                len(set(triples) - train) == missing and not set(triples) <= known
-                for triples in clean_paths(whole, query, answer)
-            )
+        missing = int(questions.missing[i])
+        assert missing > 0
+        assert any(
+            len(set(triples) - train) == missing and not set(triples) <= known
+            for way in disjuncts(without_negation(query))
+            for triples in clean_paths(whole, way, answer)
+        )
+
+
+@pytest.mark.parametrize("shape", NEGATIONS, ids=lambda shape: shape.name)
+def test_a_negation_rules_something_out(shape):
+    small = busy(200)
+    questions = Sampler(small.graph, threads=1).draw(shape, 40, 3).questions
+    assert len(questions) == 40
+    for i in range(40):
+        joint = next(node for node in nodes(questions.query(i)) if isinstance(node, Intersect))
+        negated = next(part.part for part in joint.parts if isinstance(part, Negate))
+        ruled_out = set(answers(small.plain, joint, relaxed=True)) & set(answers(small.plain, negated))
+        assert ruled_out - {int(questions.answers[i])}
+
+
+@pytest.mark.parametrize("shape", UNIONS, ids=lambda shape: shape.name)
+def test_the_answer_of_a_union_seldom_is_one_by_every_part(shape):
+    questions = Sampler(busy(200).graph, threads=1).draw(shape, 200, 3).questions
+    ways = [[answers(busy(200).plain, way) for way in disjuncts(questions.query(i))] for i in range(50)]
+    by = [sum(int(questions.answers[i]) in found for found in some) for i, some in enumerate(ways)]
+    assert min(by) == 1
+    assert sum(by) < 75
 
 
 def busy(count: int = 900, sizes: tuple[int, ...] = (30, 50), seed: int = 5) -> Small:

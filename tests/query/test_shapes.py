@@ -16,7 +16,7 @@ from halfgraph.query.shapes import (
     shape_named,
     shape_of,
 )
-from halfgraph.query.tree import Anchor, Intersect, Project, Union
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Union
 from small_graphs import graphs_and_queries, reordered
 
 SEVEN = {
@@ -95,6 +95,8 @@ def _row(node, row):
             return Anchor(int(node.entity[row]))
         case Project():
             return Project(_row(node.source, row), int(node.relation[row]), node.kind)
+        case Negate():
+            return Negate(_row(node.part, row))
         case _:
             return type(node)(tuple(_row(part, row) for part in node.parts), node.kind)
 

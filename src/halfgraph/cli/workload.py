@@ -103,15 +103,15 @@ def sample(
 
 def _structures(names: str) -> "tuple[Shape, ...]":
     """The structures of a list with commas, each once, in the paper's order."""
-    from halfgraph.query.shapes import STRUCTURES, shape_named
+    from halfgraph.query.shapes import DRAWN, shape_named
 
     chosen = [shape_named(name.strip()) for name in names.split(",") if name.strip()]
-    if other := [shape.name for shape in chosen if shape not in STRUCTURES]:
-        known = ", ".join(shape.short for shape in STRUCTURES)
+    if other := [shape.name for shape in chosen if shape not in DRAWN]:
+        known = ", ".join(shape.short for shape in DRAWN)
         raise SettingError("--structures", f"{', '.join(other)} cannot be drawn", advice=f"Choose from {known}.")
     if not chosen:
         raise SettingError("--structures", "names no structure", advice="Name some, such as 2p,2i.")
-    return tuple(shape for shape in STRUCTURES if shape in chosen)
+    return tuple(shape for shape in DRAWN if shape in chosen)
 
 
 def _show_sample(made: "Workload", plan: "Plan", graph: "Graph", json: bool, quiet: bool) -> None:

@@ -8,7 +8,7 @@ Edges and steps are as `query.kernels` takes them. All let go of Python's lock, 
 import numpy as np
 
 from halfgraph.query.kernels import compiled, edge_range, is_of_kind
-from halfgraph.query.program import ANCHOR, PROJECT, UNION
+from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
 
 FAR = 127  # more missing triples than any query has edges
 
@@ -126,6 +126,8 @@ def fewest_missing(whole, known, steps, anchors, relations, answers, offsets, fe
                         joined = costs[other][entity] if operations[step] == UNION else 0
                         for each in range(first, last):
                             own = costs[children[each]][entity]
+                            if operations[children[each]] == NEGATE:  # what is not there needs no triple
+                                own = 0 if own == FAR else FAR
                             joined = min(joined, own) if operations[step] == UNION else min(joined + own, FAR)
                         if joined < FAR:
                             cost[entity] = joined

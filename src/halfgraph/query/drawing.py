@@ -1,12 +1,10 @@
-"""Compiled drawing of questions: backwards from a target, edge by edge, with negatives and hard negatives.
-
-Random numbers come from a counter that is passed along, so that a block of questions depends on its seed alone.
-"""
+"""Compiled drawing of questions: backwards from a target, edge by edge, with negatives and hard negatives."""
 
 import numpy as np
 
-from halfgraph.query.kernels import compiled, edge_range, has_edge, is_answer, is_of_kind, new_frames, walk
-from halfgraph.query.program import ANCHOR, PROJECT
+from halfgraph.query.kernels import before_negations, compiled, has_edge, is_answer, new_frames
+from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
+from halfgraph.query.strolling import below, draw_hard_negative, draw_negative, kind_of, new_workspace, stroll
 
 # Why a drawn question is not kept; the first is "kept". The names are for reports.
 REASONS = (
@@ -17,31 +15,16 @@ REASONS = (
     "answerable on the training graph",
     "no negative of the answer's kind",
     "no hard negative",
+    "nothing for a negation to rule out",
+    "a negation rules the answer out",
 )
-KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEGATIVE = range(len(REASONS))
+KEPT, NO_EDGE, EDGE_TWICE, NOTHING_MISSING, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEGATIVE, IDLE, RULED_OUT = range(
+    len(REASONS)
+)
 # How the target is drawn.
 BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
 PATIENCE = 2_000_000  # draws in vain, one after another, before a structure is given up
-WALKED = 16  # entities walked over in vain that take about as long as a draw ...
-WALK = 128  # ... and as many more for a walk that finds hardly any
-TRIES = 6  # quick draws of a negative before all answers are found out
-STROLLS = 16  # the same for a hard negative
-
-
-@compiled
-def random_bits(state):
-    """The next 64 random bits (splitmix64)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    bits = state[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@compiled
-def below(state, bound):
-    """A random number from 0 to bound - 1."""
-    return np.int64((random_bits(state) >> np.uint64(11)) % np.uint64(bound))
+WALKED = 16  # entities walked over in vain that take about as long as a draw
 
 
 @compiled
@@ -68,160 +51,97 @@ def draw_edge(edges, by_relation, how, state):
 
 
 @compiled
-def draw_query(edges, steps, first_edge, target, anchors, relations, used, values, state):
-    """Why not, or KEPT: from the target back to the anchors, each step over a random edge not used before."""
-    operations, places, _, child_starts, children = steps
+def draw_query(edges, steps, first_edge, target, anchors, relations, used, needed, values, strolled, state):
+    """Why not, or KEPT: from the target back to the anchors, each step over a random edge not used before.
+
+    One part of a union leads to the target, the others to an entity of its kind; a negated path leads to another
+    entity that the paths it is joined with lead to. `needed` says which edges the target is an answer by.
+    """
+    operations, _, _, child_starts, children = steps
     root = len(operations) - 1
-    values[root] = target
-    used_count = 0
-    for step in range(root, -1, -1):  # every step stands after the steps that it uses
+    values[:] = -1
+    values[root], needed[:] = target, True
+    reason, count = draw_steps(edges, steps, root, 0, first_edge, anchors, relations, used, 0, needed, values, state)
+    for joint in range(root, -1, -1):
+        first, last = child_starts[joint], child_starts[joint + 1]
+        end = before_negations(steps, first, last)
+        for part in range(end, last):
+            if reason != KEPT:
+                return reason
+            stroll(edges, steps, anchors, relations, strolled, state)
+            other = strolled[children[first + below(state, end - first)]]
+            if other < 0 or other == values[joint]:
+                return IDLE
+            top = children[child_starts[children[part]]]
+            values[top], needed[top] = other, False
+            low = lowest(steps, top)
+            reason, count = draw_steps(
+                edges, steps, top, low, -1, anchors, relations, used, count, needed, values, state
+            )
+    return reason
+
+
+@compiled
+def lowest(steps, step):
+    """The first step of those that a step of a tree uses, directly or not."""
+    child_starts, children = steps[3], steps[4]
+    while child_starts[step] < child_starts[step + 1]:
+        low = children[child_starts[step]]
+        for part in range(child_starts[step], child_starts[step + 1]):
+            low = min(low, children[part])
+        step = low
+    return step
+
+
+@compiled
+def draw_steps(edges, steps, top, low, first_edge, anchors, relations, used, count, needed, values, state):
+    """Why not, or KEPT, and how many edges are used: the steps of a tree from its top down, negated ones left out."""
+    operations, places, _, child_starts, children = steps
+    for step in range(top, low - 1, -1):  # every step stands after the steps that it uses
         entity = values[step]
+        if entity < 0:
+            continue
+        first, last = child_starts[step], child_starts[step + 1]
         if operations[step] == ANCHOR:
             anchors[places[step]] = entity
             continue
         if operations[step] != PROJECT:
-            for part in range(child_starts[step], child_starts[step + 1]):
-                values[children[part]] = entity
+            end = before_negations(steps, first, last)
+            chosen = first + below(state, last - first) if operations[step] == UNION else np.int64(-1)
+            for part in range(first, end):
+                values[children[part]], needed[children[part]] = entity, needed[step]
+                if chosen >= 0 and part != chosen:
+                    kind = kind_of(edges, entity)
+                    values[children[part]] = edges[3][kind] + below(state, edges[3][kind + 1] - edges[3][kind])
+                    needed[children[part]] = False
             continue
-        first, last = edges[0][entity], edges[0][entity + 1]
-        if first == last:
-            return NO_EDGE
-        edge = first_edge if used_count == 0 else first + below(state, last - first)
+        low_edge, high_edge = edges[0][entity], edges[0][entity + 1]
+        if low_edge == high_edge:
+            return NO_EDGE, count
+        if first_edge >= 0 and needed[step]:
+            edge, first_edge = first_edge, np.int64(-1)
+        else:
+            edge = low_edge + below(state, high_edge - low_edge)
         relation, source = edges[1][edge], edges[2][edge]
         head, tail = (source, entity) if relation & 1 else (entity, source)
-        for earlier in range(used_count):
+        for earlier in range(count):
             if used[earlier, 0] == head and used[earlier, 1] == relation >> 1 and used[earlier, 2] == tail:
-                return EDGE_TWICE
-        used[used_count, 0], used[used_count, 1], used[used_count, 2] = head, relation >> 1, tail
-        used_count += 1
+                return EDGE_TWICE, count
+        used[count, 0], used[count, 1], used[count, 2], used[count, 3] = head, relation >> 1, tail, needed[step]
+        count += 1
         relations[places[step]] = relation ^ 1
-        values[children[child_starts[step]]] = source
-    return KEPT
+        values[children[first]], needed[children[first]] = source, needed[step]
+    return KEPT, count
 
 
 @compiled
-def count_missing(known, used, count):
-    """How many of the edges used are not in a graph."""
+def count_missing(known, used):
+    """How many of the edges used that the answer needs are not in a graph."""
     missing = 0
-    for place in range(count):
-        missing += not has_edge(known, used[place, 0], 2 * used[place, 1], used[place, 2])
+    for place in range(len(used)):
+        if used[place, 3]:
+            missing += not has_edge(known, used[place, 0], 2 * used[place, 1], used[place, 2])
     return missing
-
-
-@compiled
-def kind_of(edges, entity):
-    """The kind of an entity."""
-    return np.searchsorted(edges[3], entity, side="right") - 1
-
-
-@compiled
-def new_workspace(edges, steps):
-    """Room for walks: a slot for each step's set, their sizes, marks of entities; the last mark, entities walked."""
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
-    slots = np.empty((step_count, entity_count), dtype=np.int32)
-    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(2, np.int64)
-
-
-@compiled
-def mark_answers(edges, steps, anchors, relations, workspace):
-    """The mark that every answer of a query, and no other entity, has now."""
-    slots, sizes, marks, last = workspace
-    last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
-    last[1] += WALK + sizes.sum()
-    root = len(steps[0]) - 1
-    for place in range(sizes[root]):
-        marks[slots[root][place]] = last[0]
-    return last[0]
-
-
-@compiled
-def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, certain, state):
-    """An entity of the answer's kind that is no answer, each as likely, or -1; `certain`: only if there is none."""
-    kind = kind_of(edges, answer)
-    first, last = edges[3][kind], edges[3][kind + 1]
-    for _ in range(TRIES):
-        entity = first + below(state, last - first)
-        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return entity
-    if not certain:
-        return np.int64(-1)
-    mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
-    workspace[3][1] += last - first
-    free = 0
-    for entity in range(first, last):
-        free += marks[entity] != mark
-    chosen = below(state, max(free, 1))
-    for entity in range(first, last):
-        if marks[entity] != mark:
-            if chosen == 0:
-                return entity
-            chosen -= 1
-    return np.int64(-1)
-
-
-@compiled
-def stroll(edges, steps, anchors, relations, values, state):
-    """An entity that some path of the query leads to, by a random way forward, or -1 where the way ends."""
-    operations, places, _, child_starts, children = steps
-    for step in range(len(operations)):
-        first, last = child_starts[step], child_starts[step + 1]
-        if operations[step] == ANCHOR:
-            values[step] = anchors[places[step]]
-        elif operations[step] == PROJECT:
-            source = values[children[first]]
-            values[step] = -1
-            if source >= 0:
-                low, high = edge_range(edges, source, relations[places[step]])
-                if low < high:
-                    values[step] = edges[2][low + below(state, high - low)]
-        else:
-            values[step] = values[children[first + below(state, last - first)]]
-    return values[len(operations) - 1]
-
-
-@compiled
-def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, workspace, certain, state):
-    """An entity of the answer's kind on some path of the query but not on all, or -1; `certain` as above."""
-    kind = kind_of(edges, answer)
-    for _ in range(STROLLS):
-        entity = stroll(edges, steps, anchors, relations, values, state)
-        same_kind = entity >= 0 and is_of_kind(edges, entity, kind)
-        if same_kind and not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return np.int64(entity)
-    if not certain:
-        return np.int64(-1)
-    slots, sizes, marks, last = workspace
-    last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
-    last[1] += WALK + sizes.sum()
-    on_some_path = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
-    mark = mark_answers(edges, steps, anchors, relations, workspace)
-    free = 0
-    for entity in on_some_path:
-        if marks[entity] != mark and is_of_kind(edges, entity, kind):
-            on_some_path[free] = entity
-            free += 1
-    return np.int64(on_some_path[below(state, free)]) if free else np.int64(-1)
-
-
-@compiled
-def draw_negatives(edges, steps, anchors, relations, answers, count, hard, certain, seed):
-    """So many negatives (n, count) for each question, hard ones or not; -1 where none was found."""
-    found = np.empty((len(answers), count), dtype=np.int32)
-    frames, workspace = new_frames(steps), new_workspace(edges, steps)
-    values = np.empty(len(steps[0]), dtype=np.int64)
-    state = np.array([seed], dtype=np.uint64)
-    for row in range(len(answers)):
-        anchor, relation, answer = anchors[row], relations[row], answers[row]
-        for place in range(count):
-            if hard:
-                found[row, place] = draw_hard_negative(
-                    edges, steps, anchor, relation, answer, values, frames, workspace, certain, state
-                )
-            else:
-                found[row, place] = draw_negative(
-                    edges, steps, anchor, relation, answer, frames, workspace, certain, state
-                )
-    return found
 
 
 @compiled
@@ -235,15 +155,17 @@ def draw_block(edges, known, held_from, truth, by_relation, steps, shape, how, w
     """
     anchor_count, relation_count = shape
     held_out, wants_negative, wants_hard = wants
-    anchors = np.empty((count, anchor_count), dtype=np.int32)
-    relations = np.empty((count, relation_count), dtype=np.int32)
+    anchors = np.zeros((count, anchor_count), dtype=np.int32)
+    relations = np.zeros((count, relation_count), dtype=np.int32)
     answers = np.empty(count, dtype=np.int32)
     negatives = np.full(count, -1, dtype=np.int32)
     hard_negatives = np.full(count, -1, dtype=np.int32)
     missing = np.zeros(count, dtype=np.int32)
     tally = np.zeros(len(REASONS), dtype=np.int64)
-    used = np.empty((relation_count, 3), dtype=np.int64)
-    values = np.empty(len(steps[0]), dtype=np.int64)
+    used = np.empty((relation_count, 4), dtype=np.int64)
+    values, strolled = np.empty(len(steps[0]), dtype=np.int64), np.empty(len(steps[0]), dtype=np.int64)
+    needed = np.empty(len(steps[0]), dtype=np.bool_)
+    negates = (steps[0] == NEGATE).any()
     frames = new_frames(steps)
     workspace = new_workspace(edges, steps)
     state = np.array([seed], dtype=np.uint64)
@@ -253,10 +175,18 @@ def draw_block(edges, known, held_from, truth, by_relation, steps, shape, how, w
         target, edge = draw_edge(edges, by_relation, how, state)
         reason = NO_EDGE
         if edge >= 0:
-            reason = draw_query(edges, steps, edge, target, anchors[row], relations[row], used, values, state)
+            reason = draw_query(
+                edges, steps, edge, target, anchors[row], relations[row], used, needed, values, strolled, state
+            )
+        if (
+            reason == KEPT
+            and negates
+            and not is_answer(edges, steps, anchors[row], relations[row], target, False, frames)
+        ):
+            reason = RULED_OUT
         if reason == KEPT and held_out:
-            missing[row] = count_missing(known, used, relation_count)
-            if count_missing(held_from, used, relation_count) == 0:
+            missing[row] = count_missing(known, used)
+            if count_missing(held_from, used) == 0:
                 reason = NOTHING_MISSING
             elif is_answer(known, steps, anchors[row], relations[row], target, False, frames):
                 reason = ANSWERABLE

@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 
+from halfgraph.errors import QueryError
 from halfgraph.query.exact import Ragged
-from halfgraph.query.nested import NEGATION, Names, Place, form_of_lists, read_nested, shown
+from halfgraph.query.nested import Names, Place, form_of_lists, read_nested, shown
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import NAMED, Shape, named_shape, shape_of
+from halfgraph.query.tree import check_negations
 
 SETS = ("easy", "hard", "negatives", "hard_negatives")
 SINGLES = ("negative", "hard_negative")
-NEGATED = "with negation"
+NEGATED = "with a negation that stands alone"
 HELD_OUT = "held out"  # the split of questions whose file does not say whether they are for validation or test
 _SHORT = {shape.short for shape in NAMED}
 
@@ -60,6 +62,10 @@ class Noted:
         self.relations.append(self.names.relation(name, place))
         return len(self.relations) - 1
 
+    def negates(self, name: object) -> bool:
+        """Whether a name among the relations of a path says that it is negated."""
+        return self.names.negates(name)
+
 
 # For each form of nested lists met so far: the structure, and where its anchors and relations stand in the lists.
 Forms = dict[str, tuple[Shape, Sequence[int], Sequence[int]] | str]
@@ -68,11 +74,12 @@ Forms = dict[str, tuple[Shape, Sequence[int], Sequence[int]] | str]
 def read_question(found: Found, names: Names, forms: Forms) -> Asked | str:
     """The question in ids, or the form of a query that is none of the named structures."""
     place, record = found.place, found.record
-    form = form_of_lists(record["query"])
-    if "n" in form and names.find_relation(NEGATION) is None:
+    form, noted = form_of_lists(record["query"]), Noted(names)
+    try:
+        query = read_nested(record["query"], noted, place)
+        check_negations(query)
+    except QueryError:
         return NEGATED
-    noted = Noted(names)
-    query = read_nested(record["query"], noted, place)
     if form not in forms:
         forms[form] = named_shape(query) or shape_of(query)
     known = forms[form]

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.drawing import draw_negatives
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.kernels import edges_of, plain, steps_of
 from halfgraph.query.sampling import Drawn, Questions, Sampler, every_edge
 from halfgraph.query.shapes import Shape, keys_of
+from halfgraph.query.strolling import draw_negatives
 
 Entities = NDArray[np.int32]
 
@@ -38,6 +38,9 @@ def judged(
     everything = Exact(whole).answer_sets(batch, threads)
     easy = Exact(sampler.known or whole).answer_sets(batch, threads)
     hard = Ragged.of([np.setdiff1d(everything[i], easy[i], assume_unique=True) for i in range(len(questions))])
+    if questions.shape.has_negation:  # what only a missing triple keeps from being ruled out is no answer
+        rows = range(len(questions))
+        easy = Ragged.of([np.intersect1d(everything[i], easy[i], assume_unique=True) for i in rows])
     chosen = np.flatnonzero(np.arange(len(questions)) % judging.one_in == 0)
     some = questions.take(chosen).batch()
     true = Exact(truth).answer_sets(some, threads)

@@ -1,7 +1,8 @@
 """Queries as nested lists of names, the form of query files.
 
 An anchored path is `[anchor, [relation, ...]]`, an intersection a list of branches, a union the same ending with
-`["u"]`, a further hop `[sub-query, [relation, ...]]`; `relation^-1` walks a relation from its tail to its head.
+`["u"]`, a further hop `[sub-query, [relation, ...]]`; `relation^-1` walks a relation from its tail to its head. A path
+whose last relation is `n` is negated, unless the graph has a relation of that name.
 """
 
 import json
@@ -99,6 +100,10 @@ class Names:
                 return 2 * found + flip
         return None
 
+    def negates(self, name: object) -> bool:
+        """Whether a name among the relations of a path says that it is negated."""
+        return name == NEGATION and self.find_relation(name) is None
+
     def entity_name(self, entity: int) -> str:
         """The name of an entity."""
         if entity not in self._entity_names:
@@ -128,6 +133,9 @@ class Numbers(Protocol):
     def relation(self, name: object, place: Place) -> int:
         """The id of a directed relation."""
 
+    def negates(self, name: object) -> bool:
+        """Whether a name among the relations of a path says that it is negated."""
+
 
 def read_nested(value: object, names: Numbers, place: Place, depth: int = 0) -> Query:
     """The query that nested lists say."""
@@ -147,7 +155,7 @@ def read_nested(value: object, names: Numbers, place: Place, depth: int = 0) -> 
 def _hops(query: Query, relations: Iterable[object], names: Numbers, place: Place) -> Query:
     """The query followed by some relations."""
     for relation in relations:
-        query = Project(query, names.relation(relation, place))
+        query = Negate(query) if names.negates(relation) else Project(query, names.relation(relation, place))
     return query
 
 

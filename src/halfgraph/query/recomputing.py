@@ -75,6 +75,8 @@ def differing(questions: Questions, easy: Ragged, everything: Ragged, entity_cou
     """The rows whose easy or hard answers are others than these; for questions without them, whose answer is none."""
     # Every key is there once: without assume_unique numpy spends most of the time on making sure of that.
     all_keys, easy_keys = _keys(everything, entity_count), _keys(easy, entity_count)
+    if questions.shape.has_negation:  # what only a missing triple keeps from being ruled out is no answer
+        easy_keys = np.intersect1d(easy_keys, all_keys, assume_unique=True)
     wrong = []
     if questions.easy is not None:
         wrong.append(np.setxor1d(_keys(questions.easy, entity_count), easy_keys, assume_unique=True))
@@ -141,7 +143,7 @@ def _difference(names: Names, questions: Questions, row: int, easy: Any, everyth
         return [names.entity_name(int(entity)) for entity in entities[:SHOWN]]
 
     told: dict[str, Any] = {"structure": questions.shape.short, "query": nested_of(questions, row, names)}
-    expected = {"easy": easy, "hard": np.setdiff1d(everything, easy)}
+    expected = {"easy": np.intersect1d(easy, everything), "hard": np.setdiff1d(everything, easy)}
     for what, right in expected.items():
         given = getattr(questions, what)
         if given is not None:

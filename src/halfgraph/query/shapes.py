@@ -49,6 +49,11 @@ class Shape:
         """Whether paths meet, so that there are hard negatives."""
         return any(isinstance(node, Intersect) for node in nodes(self.query))
 
+    @cached_property
+    def has_negation(self) -> bool:
+        """Whether a path must not be there, so that a missing triple can make a wrong answer."""
+        return any(isinstance(node, Negate) for node in nodes(self.query))
+
     def fill(self, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Query:
         """The query, or batch of queries, with these ids (anchors,), (relations,) or (n, anchors), (n, relations)."""
         return fold(self.query, _Filled(anchors, relations))
@@ -108,7 +113,16 @@ UNIONS = (
     Shape("2-union", "2u", Union((path(0, 0), path(1, 1)))),
     Shape("3-chain_union", "up", Project(Union((path(0, 0), path(1, 1))), 2)),
 )
-NAMED = (*STRUCTURES, *NEIGHBOURHOODS, *UNIONS)
+# What must not be: the five structures of the newer benchmarks, those parts last that are negated.
+NEGATIONS = (
+    Shape("2-inter_not", "2in", inter(path(0, 0), Negate(path(1, 1)))),
+    Shape("3-inter_not", "3in", inter(path(0, 0), path(1, 1), Negate(path(2, 2)))),
+    Shape("3-chain_inter_not", "inp", Project(inter(path(0, 0), Negate(path(1, 1))), 2)),
+    Shape("3-inter_chain_not", "pin", inter(path(0, 0, 1), Negate(path(1, 2)))),
+    Shape("3-inter_not_chain", "pni", inter(path(0, 0), Negate(path(1, 1, 2)))),
+)
+DRAWN = (*STRUCTURES, *UNIONS, *NEGATIONS)
+NAMED = (*DRAWN, *NEIGHBOURHOODS)
 
 _BY_NAME = {name: shape for shape in NAMED for name in (shape.name, shape.short)}
 
@@ -116,13 +130,13 @@ _BY_NAME = {name: shape for shape in NAMED for name in (shape.name, shape.short)
 def shape_named(name: str) -> Shape:
     """The structure of a name, of either family."""
     if name not in _BY_NAME:
-        known = ", ".join(f"{shape.name} ({shape.short})" for shape in (*STRUCTURES, *UNIONS))
+        known = ", ".join(f"{shape.name} ({shape.short})" for shape in DRAWN)
         raise SettingError("structure", f'there is none named "{name}"', advice=f"Known: {known}.")
     return _BY_NAME[name]
 
 
 class _Form:
-    """A meaning: a text of the form alone; a is an anchor, p a projection, (x&!y) an intersection, # a shared node."""
+    """A meaning: a text of the form alone; a is an anchor, p a projection, (x&~y) an intersection, # a shared node."""
 
     def __init__(self, query: Query) -> None:
         self.shared = {id(node) for node in shared_variables(query)}
@@ -140,7 +154,7 @@ class _Form:
         return self._marked(node, f"({'|'.join(_each_once(node, parts))})")
 
     def negate(self, node: Negate, part: str) -> str:  # noqa: ARG002
-        return f"!{part}"
+        return f"~{part}"  # sorted after all others
 
     def _marked(self, node: Query, form: str) -> str:
         return f"#{form}" if id(node) in self.shared else form
