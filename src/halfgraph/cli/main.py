@@ -14,6 +14,7 @@ from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.query import query
 from halfgraph.cli.reproduce import reproduce
+from halfgraph.cli.serve import serve
 from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
@@ -50,6 +51,7 @@ app.add_typer(workload, name="workload")
 app.command()(query)
 app.command()(train)
 app.command()(ask)
+app.command()(serve)
 app.command()(evaluate)
 app.command()(reproduce)
 

@@ -1,0 +1,78 @@
+"""The command that serves a trained run over HTTP: a SPARQL endpoint with predictions, a JSON API and a page."""
+
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from halfgraph.cli.query import View
+from halfgraph.cli.screen import note
+
+if TYPE_CHECKING:
+    from halfgraph.answering.engine import Engine
+
+
+class Log(StrEnum):
+    """How requests are logged on stderr."""
+
+    plain = "plain"
+    json = "json"
+    none = "none"
+
+
+def serve(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="The folder of a trained run.", show_default=False)],
+    graph: Annotated[
+        Path | None, typer.Option("--graph", "-g", help="The graph's folder, if it has moved.", show_default=False)
+    ] = None,
+    host: Annotated[str, typer.Option(help="The address to listen at; 0.0.0.0 lets other machines in.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="The port; 0 takes any free one.")] = 8000,
+    view: Annotated[
+        View, typer.Option(help="Which triples count as known: all, without test, training only.")
+    ] = View.whole,
+    workers: Annotated[int, typer.Option(help="How many queries run at the same time.")] = 2,
+    queue: Annotated[int, typer.Option(help="How many more may wait.")] = 64,
+    time_limit: Annotated[float, typer.Option(help="Seconds that a query may take.")] = 30.0,
+    rows: Annotated[int, typer.Option(help="How many rows an answer may have.")] = 10_000,
+    log: Annotated[Log, typer.Option(help="How requests are logged on stderr.")] = Log.plain,
+) -> None:
+    """Serve a run: /sparql (exact), /sparql/predict, /api and a page for people. SIGTERM or Ctrl-C end it.
+
+    Example: halfgraph serve demo/run --view train
+    """
+    from halfgraph.graph.folder import Graph
+    from halfgraph.serving.about import about
+    from halfgraph.serving.api import Serving
+    from halfgraph.serving.app import address, listening
+    from halfgraph.serving.app import run as run_server
+    from halfgraph.serving.completion import Completion
+    from halfgraph.serving.limits import Limits
+    from halfgraph.serving.workers import Workers
+    from halfgraph.training.run_folder import read_provenance
+
+    limits = Limits(time=time_limit, rows=rows, workers=workers, queue=queue)
+    provenance = read_provenance(run)
+    source = graph or Path(provenance["graph_path"])
+    opened = Graph.open(source)
+    load = partial(load_engine, run, source, view.value)
+    listener = listening(host, port)
+    told = about(opened, run, provenance, view.value, limits)
+    note(f"halfgraph: opening {run} ...")
+    run_server(
+        lambda: Serving(Workers(load, limits), Completion.of(opened, view.value), told),
+        listener,
+        log.value,
+        lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),
+    )
+
+
+def load_engine(run: Path, graph: Path, view: str) -> "Engine":
+    """The engine of a run, opened in a worker."""
+    from halfgraph.answering.engine import Engine
+    from halfgraph.graph.folder import Graph
+    from halfgraph.settings import read_config
+    from halfgraph.training.run_folder import CONFIG
+
+    return Engine.load(run, Graph.open(graph), read_config(run / CONFIG).architecture, view)

@@ -1,0 +1,179 @@
+"""What a worker does, one function for each kind of job; all that touches the store or the model happens here."""
+
+import inspect
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pyoxigraph import NamedNode
+
+from halfgraph.answering.engine import Engine
+from halfgraph.errors import InputError
+from halfgraph.query.prefixes import Prefixes
+from halfgraph.serving.description import counts
+from halfgraph.serving.entity import entity
+from halfgraph.serving.examples import examples
+from halfgraph.serving.limits import Limits
+from halfgraph.serving.problems import Problem, Reply, as_json
+from halfgraph.serving.rows import Wanted, answer, table
+from halfgraph.sparql.refusals import refuse_service, refuse_size, refuse_update
+from halfgraph.sparql.syntax import check
+from halfgraph.sparql.tokens import Source
+
+NOTE = "X-Halfgraph-Note"
+EXTRA = ("_score", "_confidence", "_source")
+DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
+
+
+@dataclass(frozen=True)
+class Desk:
+    """What a worker has at hand."""
+
+    engine: Engine
+    limits: Limits
+
+
+Job = Mapping[str, Any]
+
+
+def sparql(desk: Desk, job: Job) -> Reply:
+    """The exact answer to any query that the store can answer."""
+    source = _source(desk, job["query"])
+    wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
+    return answer(_ask_store(desk, source, job), wanted, _selected(source))
+
+
+def _selected(source: Source) -> list[str]:
+    """The variables of SELECT * in the order in which they appear; the store would sort them by name."""
+    words = source.tokens[source.prologue_end + 1 :]
+    if not next((token for token in words if not token.says("DISTINCT", "REDUCED")), words[0]).says("*"):
+        return []
+    return list(dict.fromkeys(token.text[1:] for token in source.tokens if token.kind == "variable"))
+
+
+def predict(desk: Desk, job: Job) -> Reply:
+    """The exact rows, then predicted ones; what cannot be predicted is answered exactly, and a header says why."""
+    source = _source(desk, job["query"])
+    if job["default"] is not None or job["named"] is not None:
+        return _exact(desk, job, "Nothing is predicted: the request chooses graphs, and there is one to predict from")
+    form = source.tokens[source.prologue_end].text.upper()
+    if form != "SELECT":
+        return _exact(desk, job, f"Nothing is predicted: {form} gives no answers to rank")
+    found = ask_engine(desk, job, explain=False)
+    variables = found["variables"]
+    rows = [_known(answer) for answer in found["known"]] + [_guess(variables[0], one) for one in found["predicted"]]
+    wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
+    return table([*variables, *EXTRA], rows, wanted, _noted(" ".join(found["notes"])))
+
+
+def _exact(desk: Desk, job: Job, note: str) -> Reply:
+    """The exact answer, and a header that says why there is no more."""
+    reply = sparql(desk, job)
+    return Reply(reply.body, reply.media, reply.status, {**reply.headers, **_noted(note)})
+
+
+def _noted(note: str) -> dict[str, str]:
+    """A header with a note on one line of ASCII."""
+    line = " ".join(note.split()).encode("ascii", "replace").decode()
+    return {NOTE: line[:1000]} if line else {}
+
+
+def _known(answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A known answer as a row."""
+    names = {"language": "xml:lang"}
+    row = {
+        variable: {names.get(name, name): value for name, value in cell.items() if name != "label"}
+        for variable, cell in answer["row"].items()
+    }
+    return row | {"_source": {"type": "literal", "value": "known"}}
+
+
+def _guess(variable: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+    """A predicted answer as a row."""
+    name = answer["entity"]
+    term = {"type": "bnode", "value": name[2:]} if name.startswith("_:") else {"type": "uri", "value": name}
+    row = {variable: term, "_score": _number(answer["score"]), "_source": {"type": "literal", "value": "predicted"}}
+    confidence = answer.get("confidence")
+    return row if confidence is None else row | {"_confidence": _number(confidence)}
+
+
+def _number(value: float) -> dict[str, str]:
+    """A number as a term."""
+    return {"type": "literal", "value": f"{value:.6g}" if abs(value) >= 1e-4 else f"{value:.8f}", "datatype": DECIMAL}
+
+
+def ask(desk: Desk, job: Job) -> Reply:
+    """The known and the predicted answers with an explanation, as JSON."""
+    _source(desk, job["query"])
+    return Reply(as_json(ask_engine(desk, job, explain=True)))
+
+
+def ask_engine(desk: Desk, job: Job, *, explain: bool) -> dict[str, Any]:
+    """What the engine answers."""
+    named = {name: job[name] for name in ("mode", "min_confidence", "any_kind") if job.get(name)}
+    allowed = inspect.signature(desk.engine.ask).parameters
+    chosen = {name: value for name, value in {**named, "explain": explain}.items() if name in allowed}
+    return _filled(desk, job, desk.engine.ask(job["query"], job["top"], **chosen).to_dict())
+
+
+def _filled(desk: Desk, job: Job, found: dict[str, Any]) -> dict[str, Any]:
+    """What is answered, with the fields that an engine without explanations lacks."""
+    if "variables" not in found:
+        reply = sparql(desk, {**job, "accept": "", "format": None, "default": None, "named": None})
+        rows = json.loads(reply.body)
+        found["variables"] = rows["head"]["vars"]
+        for one, row in zip(found["known"], rows["results"]["bindings"], strict=False):
+            one |= {"kind": None, "row": {name: {**cell, "label": one["label"]} for name, cell in row.items()}}
+        found |= {"explanation": {"nodes": [], "edges": [], "empty": None}, "mode": "vector", "seconds": 0.0}
+    return found
+
+
+def explain(desk: Desk, job: Job) -> Reply:
+    """Why an entity is an answer, as JSON."""
+    _source(desk, job["query"])
+    engine: Any = desk.engine
+    return Reply(as_json(engine.explain(job["query"], job["entity"], mode=job["mode"]).to_dict()))
+
+
+def _source(desk: Desk, text: str) -> Source:
+    """A query text that may be asked, or an error: it is too long, an update, not SPARQL, or calls other machines."""
+    source = Source(text, Prefixes.of(desk.engine.graph))
+    if len(text) > desk.limits.query:
+        raise Problem(413, f"the query is longer than {desk.limits.query:,} characters", advice="Ask a shorter one.")
+    refuse_size(source)
+    refuse_update(source)
+    refuse_service(source)
+    check(source)
+    return source
+
+
+def _ask_store(desk: Desk, source: Source, job: Job) -> Any:
+    """What the store answers; only the thread that asked may use it."""
+    chosen = {}
+    if job["default"] is not None or job["named"] is not None:  # a request's graphs come before those of the query
+        chosen = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
+    prefixes = dict(source.defaults.namespaces)
+    try:
+        return desk.engine.store.query(source.strict(), base_iri=source.defaults.base, prefixes=prefixes, **chosen)
+    except SyntaxError as error:
+        raise InputError(str(error.msg), line=error.lineno, column=error.offset) from error
+
+
+def _graphs(iris: Sequence[str] | None) -> list[NamedNode]:
+    """The graphs of some IRIs."""
+    try:
+        return [NamedNode(iri) for iri in iris or ()]
+    except ValueError as error:
+        raise Problem(400, f"a graph is not named by an IRI: {error}") from error
+
+
+TASKS: dict[str, Callable[[Desk, Job], Reply]] = {
+    "sparql": sparql,
+    "predict": predict,
+    "ask": ask,
+    "explain": explain,
+    "entity": lambda desk, job: Reply(as_json(entity(desk.engine, job["iri"], job["limit"]))),
+    "examples": lambda desk, _: Reply(as_json({"examples": examples(desk.engine)})),
+    "counts": lambda desk, _: Reply(as_json(counts(desk.engine))),
+}
