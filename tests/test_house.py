@@ -17,7 +17,7 @@ ORDER = [
 ]
 FILES = sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
 LONGEST = 300
-HEAVY = ("torch", "numba", "numpy", "pyoxigraph", "rdflib", "rich", "matplotlib")
+HEAVY = ("torch", "numba", "numpy", "pyoxigraph", "rdflib", "rich", "matplotlib", "fastapi", "uvicorn")
 
 
 def room_of(path: Path) -> str:

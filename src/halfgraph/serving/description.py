@@ -22,7 +22,7 @@ def counts(engine: Engine) -> dict[str, int]:
     """How much the served view of a graph holds."""
     edges: KnowledgeGraph = getattr(engine.graph, engine.view)
     return {
-        "triples": len(engine.store),
+        "triples": len(engine.facts.store),
         "entities": len(engine.graph.entities),
         "properties": len(engine.graph.relations),
         "classes": len(engine.graph.kinds),

@@ -49,6 +49,11 @@ def binding(term: Any) -> dict[str, Any]:
     return literal(term.value, term.language, term.datatype.value)
 
 
+def named(name: str) -> dict[str, Any]:
+    """An entity as in W3C's JSON results; names such as _:b1 are blank nodes."""
+    return {"type": "bnode", "value": name[2:]} if name.startswith("_:") else {"type": "uri", "value": name}
+
+
 def literal(value: str, language: str | None, datatype: str | None) -> dict[str, Any]:
     """A literal as in W3C's JSON results."""
     if language:

@@ -1,7 +1,5 @@
 """What a worker does, one function for each kind of job; all that touches the store or the model happens here."""
 
-import inspect
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,14 +7,14 @@ from typing import Any
 from pyoxigraph import NamedNode
 
 from halfgraph.answering.engine import Engine
-from halfgraph.errors import InputError
+from halfgraph.errors import InputError, UnknownName
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.serving.description import counts
 from halfgraph.serving.entity import entity
 from halfgraph.serving.examples import examples
 from halfgraph.serving.limits import Limits
 from halfgraph.serving.problems import Problem, Reply, as_json
-from halfgraph.serving.rows import Wanted, answer, table
+from halfgraph.serving.rows import Wanted, answer, literal, named, table
 from halfgraph.sparql.refusals import refuse_service, refuse_size, refuse_update
 from halfgraph.sparql.syntax import check
 from halfgraph.sparql.tokens import Source
@@ -60,7 +58,10 @@ def predict(desk: Desk, job: Job) -> Reply:
     form = source.tokens[source.prologue_end].text.upper()
     if form != "SELECT":
         return _exact(desk, job, f"Nothing is predicted: {form} gives no answers to rank")
-    found = ask_engine(desk, job, explain=False)
+    try:
+        found = _ask_engine(desk, job, explain=False)
+    except UnknownName as error:  # the standard's answer to a name that is nowhere is no row
+        return _exact(desk, job, f"Nothing is predicted: {error}")
     variables = found["variables"]
     rows = [_known(answer) for answer in found["known"]] + [_guess(variables[0], one) for one in found["predicted"]]
     wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
@@ -81,19 +82,24 @@ def _noted(note: str) -> dict[str, str]:
 
 def _known(answer: Mapping[str, Any]) -> dict[str, Any]:
     """A known answer as a row."""
-    names = {"language": "xml:lang"}
-    row = {
-        variable: {names.get(name, name): value for name, value in cell.items() if name != "label"}
-        for variable, cell in answer["row"].items()
-    }
+    row = {variable: _term(cell) for variable, cell in answer["row"].items()}
     return row | {"_source": {"type": "literal", "value": "known"}}
+
+
+def _term(cell: Mapping[str, Any]) -> dict[str, Any]:
+    """A value of a row as in W3C's JSON results."""
+    if cell["type"] == "literal":
+        return literal(cell["value"], cell.get("language"), cell.get("datatype"))
+    return named(cell["value"])
 
 
 def _guess(variable: str, answer: Mapping[str, Any]) -> dict[str, Any]:
     """A predicted answer as a row."""
-    name = answer["entity"]
-    term = {"type": "bnode", "value": name[2:]} if name.startswith("_:") else {"type": "uri", "value": name}
-    row = {variable: term, "_score": _number(answer["score"]), "_source": {"type": "literal", "value": "predicted"}}
+    row = {
+        variable: named(answer["entity"]),
+        "_score": _number(answer["score"]),
+        "_source": {"type": "literal", "value": "predicted"},
+    }
     confidence = answer.get("confidence")
     return row if confidence is None else row | {"_confidence": _number(confidence)}
 
@@ -104,36 +110,26 @@ def _number(value: float) -> dict[str, str]:
 
 
 def ask(desk: Desk, job: Job) -> Reply:
-    """The known and the predicted answers with an explanation, as JSON."""
+    """The known and the predicted answers with an explanation, as JSON; known rows are cut at the limit."""
     _source(desk, job["query"])
-    return Reply(as_json(ask_engine(desk, job, explain=True)))
+    found = _ask_engine(desk, job, explain=True)
+    count, most = len(found["known"]), desk.limits.rows
+    if count > most:
+        found["known"] = found["known"][:most]
+        found["notes"] = [*found["notes"], f"Only the first {most:,} of {count:,} known answers are given."]
+    return Reply(as_json(found))
 
 
-def ask_engine(desk: Desk, job: Job, *, explain: bool) -> dict[str, Any]:
+def _ask_engine(desk: Desk, job: Job, *, explain: bool) -> dict[str, Any]:
     """What the engine answers."""
-    named = {name: job[name] for name in ("mode", "min_confidence", "any_kind") if job.get(name)}
-    allowed = inspect.signature(desk.engine.ask).parameters
-    chosen = {name: value for name, value in {**named, "explain": explain}.items() if name in allowed}
-    return _filled(desk, job, desk.engine.ask(job["query"], job["top"], **chosen).to_dict())
-
-
-def _filled(desk: Desk, job: Job, found: dict[str, Any]) -> dict[str, Any]:
-    """What is answered, with the fields that an engine without explanations lacks."""
-    if "variables" not in found:
-        reply = sparql(desk, {**job, "accept": "", "format": None, "default": None, "named": None})
-        rows = json.loads(reply.body)
-        found["variables"] = rows["head"]["vars"]
-        for one, row in zip(found["known"], rows["results"]["bindings"], strict=False):
-            one |= {"kind": None, "row": {name: {**cell, "label": one["label"]} for name, cell in row.items()}}
-        found |= {"explanation": {"nodes": [], "edges": [], "empty": None}, "mode": "vector", "seconds": 0.0}
-    return found
+    chosen = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_kind": job.get("any_kind", False)}
+    return desk.engine.ask(job["query"], job["top"], **chosen, explain=explain).to_dict()
 
 
 def explain(desk: Desk, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
     _source(desk, job["query"])
-    engine: Any = desk.engine
-    return Reply(as_json(engine.explain(job["query"], job["entity"], mode=job["mode"]).to_dict()))
+    return Reply(as_json(desk.engine.explain(job["query"], job["entity"], mode=job["mode"]).to_dict()))
 
 
 def _source(desk: Desk, text: str) -> Source:
@@ -150,12 +146,14 @@ def _source(desk: Desk, text: str) -> Source:
 
 def _ask_store(desk: Desk, source: Source, job: Job) -> Any:
     """What the store answers; only the thread that asked may use it."""
-    chosen = {}
+    chosen: dict[str, Any] = {}
     if job["default"] is not None or job["named"] is not None:  # a request's graphs come before those of the query
         chosen = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
     prefixes = dict(source.defaults.namespaces)
     try:
-        return desk.engine.store.query(source.strict(), base_iri=source.defaults.base, prefixes=prefixes, **chosen)
+        return desk.engine.facts.store.query(
+            source.strict(), base_iri=source.defaults.base, prefixes=prefixes, **chosen
+        )
     except SyntaxError as error:
         raise InputError(str(error.msg), line=error.lineno, column=error.offset) from error
 

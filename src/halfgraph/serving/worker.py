@@ -56,7 +56,7 @@ def _opened(load: Load) -> "Engine":
 
     torch.set_num_threads(1)
     engine = load()
-    assert engine.store is not None
+    assert engine.facts.store is not None
     return engine
 
 
