@@ -61,7 +61,7 @@ def serve(
     told = about(opened, run, provenance, view.value, limits)
     note(f"halfgraph: opening {run} ...")
     run_server(
-        lambda: Serving(Workers(load, limits), Completion.of(opened, view.value), told),
+        lambda: Serving(Workers(load, limits), Completion.of(opened, view.value), told, (str(run), str(source))),
         listener,
         log.value,
         lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),

@@ -51,6 +51,7 @@ class Serving:
     workers: Workers
     completion: Completion
     about: dict[str, Any]
+    folders: tuple[str, ...] = ()  # where a file of examples may be
 
 
 def router(serving: Serving) -> APIRouter:
@@ -80,7 +81,7 @@ def router(serving: Serving) -> APIRouter:
     @api.get("/examples", responses={200: {"model": Examples}, **BUSY, **SLOW})
     async def examples(request: Request) -> Response:
         """Questions to begin with."""
-        return response(await answered(workers, {"task": "examples"}, request))
+        return response(await answered(workers, {"task": "examples", "folders": serving.folders}, request))
 
     @api.get("/entity", responses={200: {"model": Entity}, 404: WRONG, 422: WRONG, **BUSY, **SLOW})
     async def entity(

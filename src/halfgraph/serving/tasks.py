@@ -172,6 +172,6 @@ TASKS: dict[str, Callable[[Desk, Job], Reply]] = {
     "ask": ask,
     "explain": explain,
     "entity": lambda desk, job: Reply(as_json(entity(desk.engine, job["iri"], job["limit"]))),
-    "examples": lambda desk, _: Reply(as_json({"examples": examples(desk.engine)})),
+    "examples": lambda desk, job: Reply(as_json({"examples": examples(desk.engine, job["folders"])})),
     "counts": lambda desk, _: Reply(as_json(counts(desk.engine))),
 }
