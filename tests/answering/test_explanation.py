@@ -40,8 +40,8 @@ def test_likely_entities_are_the_nearest_of_the_variables_kind(engine):
     target = next(node for node in nodes if node.role == "target")
     assert target.kind == "Person"
     assert [one.score for one in target.likely] == sorted((one.score for one in target.likely), reverse=True)
-    assert [node.name for node in nodes if node.role == "variable"] == ["?y", "?_3.1"]
+    assert [node.name for node in nodes if node.role == "variable"] == ["?y", "?_3_1"]
 
 
 def test_a_variable_without_a_name_is_told_by_its_number():
-    assert [shown(name) for name in ("x", "_:b", "[1]", "/2.1")] == ["?x", "_:b", "?_1", "?_2.1"]
+    assert [shown(name) for name in ("x", "_:b", "[1]", "/2.1")] == ["?x", "_:b", "?_1", "?_2_1"]

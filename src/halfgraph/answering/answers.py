@@ -6,6 +6,7 @@ from html import escape
 from typing import Any
 
 RENAMED = {"source": "from", "target": "to"}  # of edges; `from` is no name in Python
+DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 ABSENT = ("confidence", "datatype", "language")  # left out where there is none, not invented
 
 
@@ -29,6 +30,30 @@ class Cell:
     label: str
     datatype: str | None = None
     language: str | None = None
+
+    def term(self) -> dict[str, str]:
+        """The value as W3C's JSON has it."""
+        if self.type != "literal":
+            return _named(self.value)
+        more = {"datatype": self.datatype, "xml:lang": self.language}
+        return {"type": "literal", "value": self.value} | {key: text for key, text in more.items() if text is not None}
+
+
+def _named(iri: str) -> dict[str, str]:
+    """An entity as W3C's JSON has it."""
+    blank = iri.startswith("_:")
+    return {"type": "bnode" if blank else "uri", "value": iri.removeprefix("_:")}
+
+
+def _noted(source: str, score: float | None, confidence: float | None) -> dict[str, dict[str, str]]:
+    """What is noted beside an answer, as W3C's JSON has it."""
+    numbers = {"_score": score, "_confidence": confidence}
+    noted = {
+        name: {"type": "literal", "value": repr(number), "datatype": DOUBLE}
+        for name, number in numbers.items()
+        if number is not None
+    }
+    return noted | {"_source": {"type": "literal", "value": source}}
 
 
 @dataclass(frozen=True)
@@ -139,6 +164,16 @@ class Answers:
         """The answers, ready for JSON."""
         found: dict[str, Any] = plain(self)
         return found
+
+    def rows(self, *, annotate: bool = False) -> tuple[list[str], list[dict[str, dict[str, str]]]]:
+        """The variables and the rows as W3C's JSON has them, known ones first; annotated with ?_score and the like."""
+        known = [({name: cell.term() for name, cell in one.row.items()}, "known", None, None) for one in self.known]
+        target = self.variables[0] if self.variables else ""
+        predicted = [({target: _named(one.entity)}, "predicted", one.score, one.confidence) for one in self.predicted]
+        if not annotate:
+            return list(self.variables), [row for row, *_ in (*known, *predicted)]
+        rows = [row | _noted(source, score, confidence) for row, source, score, confidence in (*known, *predicted)]
+        return [*self.variables, "_score", "_confidence", "_source"], rows
 
     def _repr_html_(self) -> str:
         """The answers as a table in a notebook, known ones first."""

@@ -2,15 +2,17 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.answers import Answers, Empty, Explanation, Known, Predicted, Witness
+from halfgraph.answering.answers import Answers, Explanation, Known, Predicted, Witness
+from halfgraph.answering.batch import Batches, gather
 from halfgraph.answering.cutting import Cut, uncut
+from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, kind_range, look
 from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
@@ -19,6 +21,7 @@ from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
+from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Anchor, kind_of
 from halfgraph.sparql.reading import Reading
@@ -95,7 +98,7 @@ class Engine:
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
         predicted = self._predicted(laid, looked, all_known, cut, any_kind)
-        explanation = self._explanation(laid, looked) if explain else Explanation()
+        explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
         return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun))
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
@@ -109,6 +112,34 @@ class Engine:
         rows = self.facts.rows(uncut(text, self.graph)).bindings
         known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
         return self.reasons.witness(laid, look(self.index.encoder, laid), number, known)
+
+    def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_kind: bool = False) -> list[Answers]:
+        """The answers to each of many queries, without explanations; those that differ in names alone go together."""
+        begun = time.perf_counter()
+        _check(top, None)
+        found: dict[int, Answers] = {}
+        read = []
+        for place, text in enumerate(texts):
+            try:
+                read.append((place, *self.templates.template(text)))
+            except (SparqlError, UnknownName):
+                found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
+        for group in gather(read):
+            known = self.batches.known(group)
+            if known is None:
+                found |= {
+                    place: self.ask(texts[place], top, any_kind=any_kind, explain=False) for place in group.places
+                }
+            else:
+                found |= zip(group.places, self.batches.answers(group, known, top, any_kind), strict=True)
+        each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
+        return [replace(found[place], seconds=each) for place in range(len(texts))]
+
+    @cached_property
+    def batches(self) -> Batches:
+        """What answers many questions at once."""
+        exact = Exact(getattr(self.graph, self.view))
+        return Batches(self.index, self.facts, self.names, exact)
 
     @cached_property
     def reasons(self) -> Reasons:
@@ -166,9 +197,10 @@ class Engine:
             return slice(starts[kind], starts[kind + 1])
         return kind_range(self.index, query, starts)[1]
 
-    def _explanation(self, laid: Laid, looked: Looked, empty: Empty | None = None) -> Explanation:
-        """The query as it was understood."""
+    def _explanation(self, laid: Laid, looked: Looked, is_empty: bool) -> Explanation:
+        """The query as it was understood, and why it has no exact answer if it has none."""
         nodes, ids = drawn_nodes(laid, looked, self.names, self.index)
+        empty = Emptiness(self.facts, self.names).why(laid) if is_empty else None
         return Explanation(nodes, drawn_edges(laid, looked, self.names, ids), empty)
 
 

@@ -1,5 +1,6 @@
 """The query as it was understood: its variables, the likeliest entities for each, and what each path counts."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -184,5 +185,5 @@ def _named(names: Names, number: int) -> tuple[str, str]:
 def shown(name: str) -> str:
     """How to speak of a variable; blank nodes and the middles of paths have no name of their own, only a number."""
     if name[0] in "[/":
-        return f"?_{name.strip('[]/')}"
+        return "?_" + re.sub(r"\W", "_", name.strip("[]/"))
     return name if name.startswith("_:") else f"?{name}"

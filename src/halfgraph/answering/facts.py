@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,6 +15,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.query.prefixes import Prefixes
+
+MOST_SEEN = 100_000  # names that are remembered
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,7 @@ class Names:
     """What entities, kinds and relations are called."""
 
     graph: Graph
+    _seen: dict[int, Found] = field(default_factory=dict, repr=False)
 
     def find(self, iri: str) -> int | None:
         """The number of an entity by its IRI or its name, or None."""
@@ -94,6 +97,14 @@ class Names:
 
     def entity(self, number: int) -> Found:
         """An entity by its IRI and label."""
+        if number in self._seen:
+            return self._seen[number]
+        if len(self._seen) > MOST_SEEN:
+            self._seen.clear()
+        found = self._seen[number] = self._entity(number)
+        return found
+
+    def _entity(self, number: int) -> Found:
         name = self.graph.entities.name(number)
         iri = name if name.startswith("_:") else self.graph.namer.iri(name)
         return Found(iri, self.graph.entities.label(number))

@@ -1,0 +1,55 @@
+"""Many questions at once: each answered as if it were asked alone, and as the store answers it."""
+
+import pytest
+
+from asked import LIVES, engine_of, people
+from halfgraph.errors import SparqlError
+
+TEMPLATES = [
+    "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> }}",
+    "SELECT DISTINCT ?x {{ ?y <knows> ?x . ?y <lives_in> <city{0}> . ?x <lives_in> <city{1}> }}",
+    "SELECT DISTINCT ?x {{ <person{0}> <knows>/<knows>/<lives_in> ?x }}",
+    "SELECT DISTINCT ?x {{ ?x a <Person> ; <lives_in> <city{0}> }}",
+    "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> }} LIMIT 7 OFFSET 2",
+    "SELECT ?x ?y {{ ?x <lives_in> ?y . ?y ^<lives_in> <person{0}> }}",
+    "SELECT DISTINCT ?x {{ ?x <knows> ?y . ?y <lives_in> <city{0}> . ?z <knows> ?y, ?w . ?w <lives_in> <city{1}> }}",
+]
+TEXTS = [text.format(first, (first + 1) % 6) for first in range(6) for text in TEMPLATES]
+
+
+@pytest.mark.parametrize("view", ["whole", "train"])
+def test_each_is_answered_as_alone(graph, view):
+    engine = engine_of(graph, view)
+    for text, found in zip(TEXTS, engine.ask_batch(TEXTS, top=5), strict=True):
+        alone = engine.ask(text, top=5, explain=False)
+        assert found.variables == alone.variables
+        if "LIMIT" not in text:  # which the order of the store decides
+            assert {one.entity for one in found.known} == {one.entity for one in alone.known}
+            assert [one.entity for one in found.predicted] == [one.entity for one in alone.predicted]
+        assert len(found.known) == len(alone.known)
+        assert [one.score for one in found.predicted] == pytest.approx([one.score for one in alone.predicted], abs=2e-4)
+
+
+def test_the_parser_is_not_asked_again_for_other_names(engine, monkeypatch):
+    engine.ask_batch(["SELECT ?x { ?x <lives_in> <city0> }"])
+    monkeypatch.setattr("halfgraph.sparql.templates.read", None)
+    found = engine.ask_batch(["SELECT ?x { ?x <knows> <person3> }"] * 3)
+    assert [one.known[0].label for one in found] == ["person2"] * 3
+
+
+def test_what_the_store_has_beyond_the_graph_is_among_the_answers(tmp_path):
+    graph = people(tmp_path)
+    with (graph.path / "aside.nq").open("a") as file:
+        file.write('<http://halfgraph.local/person1> <http://halfgraph.local/lives_in> "nowhere" .\n')
+    engine = engine_of(graph)
+    text = "SELECT ?x { <person1> <lives_in> ?x }"
+    assert {one.entity for one in engine.ask_batch([text])[0].known} == {"nowhere", "http://halfgraph.local/city1"}
+
+
+def test_every_kind_of_entity_is_predicted_if_asked_for(engine):
+    assert len(engine.ask_batch([LIVES], top=100, any_kind=True)[0].predicted) == 36 - 5
+
+
+def test_one_that_is_not_sparql_is_refused(engine):
+    with pytest.raises(SparqlError):
+        engine.ask_batch([LIVES, "SELECT"])
