@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "src" / "halfgraph"
 ORDER = [
     *("errors", "graph", "query", "sparql", "model", "training"),
-    *("evaluation", "answering", "serving", "settings", "cli"),
+    *("evaluation", "answering", "serving", "settings", "door", "cli"),
 ]
 FILES = sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
 LONGEST = 300

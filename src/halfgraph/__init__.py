@@ -1,3 +1,50 @@
 """halfgraph answers logical queries over incomplete knowledge graphs."""
 
+from typing import TYPE_CHECKING, Any
+
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from halfgraph.door import (
+        Answers,
+        Engine,
+        Evaluation,
+        Graph,
+        HalfgraphError,
+        Witness,
+        ask,
+        evaluate,
+        explain,
+        load,
+        sample,
+        train,
+    )
+
+__all__ = [
+    "Answers",
+    "Engine",
+    "Evaluation",
+    "Graph",
+    "HalfgraphError",
+    "Witness",
+    "ask",
+    "evaluate",
+    "explain",
+    "load",
+    "sample",
+    "train",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """A public name; torch and all else is loaded when the first one is used."""
+    if name in __all__:
+        from halfgraph import door
+
+        return getattr(door, name)
+    raise AttributeError(f"module 'halfgraph' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names."""
+    return [*__all__, "__version__"]

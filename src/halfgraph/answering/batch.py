@@ -13,9 +13,11 @@ from halfgraph.answering.answers import Answers, Cell, Known, Predicted
 from halfgraph.answering.cutting import Cut
 from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
+from halfgraph.graph.knowledge_graph import Kinds
+from halfgraph.model.encoder import Encoder
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import compile_query
-from halfgraph.query.tree import Anchor, Query, disjuncts, edges, kind_of, nodes, without_negation
+from halfgraph.query.tree import Anchor, Negate, Query, disjuncts, edges, kind_of, nodes, without_negation
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.templates import Names as Named
 from halfgraph.sparql.templates import Template
@@ -123,7 +125,11 @@ class Batches:
         ]
         found: list[list[tuple[int, float]]] = [[] for _ in range(rows)]
         starts = self.names.graph.kinds.starts
-        kinds = np.full(rows, -1) if any_kind else self._kinds(reading.query, known)
+        kinds = (
+            np.full(rows, -1)
+            if any_kind
+            else kinds_of_answers(self.index.encoder, self.names.graph.kinds, reading.query, known)
+        )
         for kind in np.unique(kinds):
             first, last = (0, int(starts[-1])) if kind < 0 else (int(starts[kind]), int(starts[kind + 1]))
             places = np.flatnonzero(kinds == kind)
@@ -142,15 +148,17 @@ class Batches:
         scores = [way[places if len(way) > 1 else torch.zeros_like(places)] @ vectors for way in ways]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)
 
-    def _kinds(self, query: Query, known: Ragged) -> NDArray[np.int64]:
-        """The kind of each question's answers: as of known answers, or else as its relations usually end."""
-        assert not isinstance(query, Anchor)
-        usual = self.index.encoder.kinds_of(query, len(known)).numpy()  # type: ignore[arg-type]
-        kinds = np.broadcast_to(usual, (len(known),)).astype(np.int64)
-        of_known = self.names.graph.kinds.of(known.values)
+
+def kinds_of_answers(encoder: Encoder, kinds: Kinds, query: Query, known: Ragged) -> NDArray[np.int64]:
+    """The kind of the answers to each question of a batch: as of known ones, or else as its relations usually end."""
+    assert not isinstance(query, Anchor | Negate)
+    usual = encoder.kinds_of(query, len(known)).cpu().numpy()
+    found = np.broadcast_to(usual, (len(known),)).astype(np.int64)
+    if kind_of(query) is None:
+        of_known = kinds.of(known.values)
         for row in np.flatnonzero(known.sizes()):
-            kinds[row] = np.bincount(of_known[known.offsets[row] : known.offsets[row + 1]]).argmax()
-        return kinds
+            found[row] = np.bincount(of_known[known.offsets[row] : known.offsets[row + 1]]).argmax()
+    return found
 
 
 def _leave_out(scores: torch.Tensor, known: Sequence[Ids], first: int) -> None:

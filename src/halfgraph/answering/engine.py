@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.answers import Answers, Explanation, Known, Predicted, Witness
 from halfgraph.answering.batch import Batches, gather
+from halfgraph.answering.confidence import Calibration
 from halfgraph.answering.cutting import Cut, uncut
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, kind_range, look
@@ -23,7 +24,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Anchor, kind_of
+from halfgraph.query.shapes import path
+from halfgraph.query.tree import Anchor, Query, kind_of
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.templates import Templates
@@ -33,6 +35,7 @@ from halfgraph.training.run import load_encoder
 # Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
 MODES = ("vector",)
+ONE_EDGE = path(0, 0)
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Engine:
     index: Index
     view: str = "whole"
     time_limit: float | None = None  # seconds that the store may take for a query
+    calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
     templates: Templates = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -59,7 +63,8 @@ class Engine:
         time_limit: float | None = None,
     ) -> "Engine":
         """The engine of a trained run."""
-        return cls(graph, Index.of(load_encoder(run, graph, architecture)), view, time_limit)
+        index = Index.of(load_encoder(run, graph, architecture))
+        return cls(graph, index, view, time_limit, Calibration.load(run))
 
     @cached_property
     def facts(self) -> Facts:
@@ -84,7 +89,7 @@ class Engine:
         """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
         begun = time.perf_counter()
         mode = self._mode(mode)
-        _check(top, min_confidence)
+        self._check(mode, top, min_confidence)
         reading, reason = self._read(text)
         rows = self.facts.rows(text)
         known = self.names.known(rows)
@@ -98,12 +103,13 @@ class Engine:
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
         predicted = self._predicted(laid, looked, all_known, cut, any_kind)
+        predicted = surer(self._sure(mode, reading.query, predicted), min_confidence)
         explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
         return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun))
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
-        self._mode(mode)
+        mode = self._mode(mode)
         reading, reason = self._read(text)
         if reading is None:
             assert reason is not None
@@ -111,12 +117,16 @@ class Engine:
         laid, number = Laid.of(reading), self.names.resolve(entity)
         rows = self.facts.rows(uncut(text, self.graph)).bindings
         known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
-        return self.reasons.witness(laid, look(self.index.encoder, laid), number, known)
+        found = self.reasons.witness(laid, look(self.index.encoder, laid), number, known)
+        if known or found.answer.score is None:
+            return found
+        sure = self.calibration.confidence(mode, reading.query, np.array([found.answer.score]))
+        return found if sure is None else replace(found, answer=replace(found.answer, confidence=round(sure[0], 4)))
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_kind: bool = False) -> list[Answers]:
         """The answers to each of many queries, without explanations; those that differ in names alone go together."""
         begun = time.perf_counter()
-        _check(top, None)
+        self._check("vector", top, None)
         found: dict[int, Answers] = {}
         read = []
         for place, text in enumerate(texts):
@@ -131,7 +141,10 @@ class Engine:
                     place: self.ask(texts[place], top, any_kind=any_kind, explain=False) for place in group.places
                 }
             else:
-                found |= zip(group.places, self.batches.answers(group, known, top, any_kind), strict=True)
+                given = self.batches.answers(group, known, top, any_kind)
+                query = group.template.reading.query
+                sure = (replace(one, predicted=self._sure("vector", query, one.predicted)) for one in given)
+                found |= zip(group.places, sure, strict=True)
         each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
         return [replace(found[place], seconds=each) for place in range(len(texts))]
 
@@ -144,8 +157,13 @@ class Engine:
     @cached_property
     def reasons(self) -> Reasons:
         """What gives reasons for answers."""
-        known = getattr(self.graph, self.view)
-        return Reasons(self.facts, self.names, Seeker(self.index, known, _by_cosine))
+        seeker = Seeker(self.index, getattr(self.graph, self.view), self._chance)
+        return Reasons(self.facts, self.names, seeker, bool(self.calibration.curves.get("vector")))
+
+    def _chance(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
+        """How likely triples are by their cosines: as measured for single edges, or else half of what is above 0."""
+        sure = self.calibration.confidence("vector", ONE_EDGE, cosines)
+        return np.clip(cosines, 0.0, 1.0) / 2 if sure is None else sure
 
     def _mode(self, mode: str | None) -> str:
         """The way of predicting, or an error where there is none of that name."""
@@ -189,6 +207,26 @@ class Engine:
             found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
         return found
 
+    def _sure(self, mode: str, query: Query, predicted: Sequence[Predicted]) -> list[Predicted]:
+        """The answers with their confidence, where it was measured."""
+        scores = np.array([one.score for one in predicted])
+        sure = self.calibration.confidence(mode, query, scores)
+        if sure is None:
+            return list(predicted)
+        return [replace(one, confidence=round(rate, 4)) for one, rate in zip(predicted, sure.tolist(), strict=True)]
+
+    def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
+        """Nothing, or an error for a number out of its range."""
+        if top < 1:
+            raise SettingError("--top", f"must be at least 1, found {top}")
+        if min_confidence is None:
+            return
+        if not 0 <= min_confidence <= 1:
+            raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
+        if mode not in self.calibration.curves:
+            problem = f"cannot be told: this run has no confidence for the mode {mode}"
+            raise SettingError("--min-confidence", problem, advice="Measure it with: halfgraph calibrate RUN")
+
     def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
         """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
         query, starts = laid.variables[laid.target], self.graph.kinds.starts.tolist()
@@ -204,18 +242,10 @@ class Engine:
         return Explanation(nodes, drawn_edges(laid, looked, self.names, ids), empty)
 
 
-def _check(top: int, min_confidence: float | None) -> None:
-    """Nothing, or an error for a number out of its range."""
-    if top < 1:
-        raise SettingError("--top", f"must be at least 1, found {top}")
-    if min_confidence is not None and not 0 <= min_confidence <= 1:
-        raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
+def surer(predicted: list[Predicted], least: float | None) -> list[Predicted]:
+    """The answers of at least this confidence."""
+    return predicted if least is None else [one for one in predicted if (one.confidence or 0.0) >= least]
 
 
 def _since(begun: float) -> float:
     return round(time.perf_counter() - begun, 6)
-
-
-def _by_cosine(cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How likely triples are by their cosines, where nothing better was measured: half of what is above 0."""
-    return np.clip(cosines, 0.0, 1.0) / 2

@@ -17,6 +17,7 @@ class Reasons:
     facts: Facts
     names: Names
     seeker: Seeker
+    measured: bool = False  # whether what the seeker says of single edges was measured
 
     def witness(self, laid: Laid, looked: Looked, entity: int, known: bool) -> Witness:
         """The best witness of an entity, which may be known to be an answer."""
@@ -43,7 +44,10 @@ class Reasons:
         known = tail in self.seeker.known.tails_of(head, relation)
         ends = [self.names.entity(head), self.names.entity(tail)]
         subject, object_ = reversed(ends) if relation & 1 else ends
-        return Stated(subject, self.names.relation(relation), object_, known, negated=negated)
+        sure = None
+        if self.measured and not known:
+            sure = round(float(self.seeker.edges_from([(head, relation)])[0, tail]), 4)
+        return Stated(subject, self.names.relation(relation), object_, known, sure, negated)
 
     def _denied(self, laid: Laid, entities: Mapping[str, int]) -> Iterator[Project]:
         """The edges of negations that the witness has both ends of; a longer path is no one triple to deny."""

@@ -10,6 +10,7 @@ import typer
 
 from halfgraph import __version__
 from halfgraph.cli.ask import ask
+from halfgraph.cli.calibrate import calibrate
 from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_
 from halfgraph.cli.query import query
@@ -50,6 +51,7 @@ app.command()(sample)
 app.add_typer(workload, name="workload")
 app.command()(query)
 app.command()(train)
+app.command()(calibrate)
 app.command()(ask)
 app.command()(serve)
 app.command()(evaluate)

@@ -68,12 +68,13 @@ def train(
 
     Example: halfgraph train people --minutes 10 --out runs/people
     """
+    from halfgraph.answering.calibrating import calibrate
     from halfgraph.evaluation.validation import validation_questions, validator
     from halfgraph.graph.folder import Graph
     from halfgraph.query.workload import Workload
     from halfgraph.settings import given_values, model_of, training_settings
     from halfgraph.training.loop import Budget
-    from halfgraph.training.run import new_encoder, run, start
+    from halfgraph.training.run import load_encoder, new_encoder, run, start
 
     chosen = training_settings(model or model_of(config), recipe.value, given_values(config, settings))
     graph = Graph.open(folder)
@@ -100,6 +101,8 @@ def train(
             validate=validate,
             told=told,
         )
+    if not calibrate(out, graph, load_encoder(out, graph, chosen.architecture, device), seed).curves:
+        note("Without a split there is nothing to measure confidence on: answers will have scores alone.")
     _show(out, progress, json, quiet)
 
 

@@ -1,0 +1,107 @@
+"""Confidence measured: the first answers to held-out questions, and how many of them the whole graph says are right."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.answering.batch import kinds_of_answers
+from halfgraph.answering.confidence import Calibration, Curve, Reliability, fit
+from halfgraph.evaluation.answerers import Answerer, VectorAnswerer
+from halfgraph.graph.folder import Graph
+from halfgraph.model.encoder import Encoder
+from halfgraph.query.exact import Exact, Ragged
+from halfgraph.query.negatives import Judging
+from halfgraph.query.sampling import Questions
+from halfgraph.query.shapes import STRUCTURES, Shape
+from halfgraph.query.workload import Counts, Plan, draw
+
+TOP = 10  # answers of each question that are counted
+AT_ONCE = 1 << 22  # scores in memory at a time
+EACH = 1_000  # validation questions of each structure
+
+
+@dataclass(frozen=True)
+class First:
+    """The first answers to questions that the training graph does not have: scores, and whether they are right."""
+
+    scores: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+def validation_questions(
+    graph: Graph, seed: int, each: int = EACH, structures: Sequence[Shape] = STRUCTURES
+) -> list[Questions]:
+    """Fresh validation questions; none where the graph has no split."""
+    if not graph.has_split:
+        return []
+    plan = Plan(Counts(0, 0, each, 0, 0), seed + 7, structures=tuple(structures), judging=Judging(most=1))
+    return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
+
+
+def first_answers(answerer: Answerer, encoder: Encoder, questions: Questions, graph: Graph, top: int = TOP) -> First:
+    """The first answers as `ask` would give them on the training triples, judged by the whole graph."""
+    batch = questions.batch()
+    known, true = (Exact(view).answer_sets(batch) for view in (graph.train, graph.whole))
+    query = questions.shape.fill(questions.anchors, questions.relations)
+    kinds = kinds_of_answers(encoder, graph.kinds, query, known)
+    size = max(1, AT_ONCE // graph.train.entity_count)
+    scores, right = [np.empty(0)], [np.empty(0, dtype=bool)]
+    for start in range(0, len(questions), size):
+        rows = range(start, min(start + size, len(questions)))
+        part = slice(rows.start, rows.stop)
+        found = answerer.scores(questions.shape, questions.anchors[part], questions.relations[part])
+        for row, of_row in zip(rows, found, strict=True):
+            first, last = graph.kinds.starts[kinds[row] : kinds[row] + 2].tolist()
+            some = _first(of_row, known, row, first, last, top)
+            scores.append(of_row[some].astype(np.float64))
+            right.append(np.isin(some, true[row]))
+    return First(np.concatenate(scores), np.concatenate(right))
+
+
+def _first(scores: Any, known: Ragged, row: int, first: int, last: int, top: int) -> NDArray[np.int64]:
+    """The best entities of a range that are not known."""
+    own = scores[first:last].astype(np.float64)
+    inside = known[row][(known[row] >= first) & (known[row] < last)] - first
+    own[inside] = -np.inf
+    top = min(top, len(own) - len(inside))
+    best: NDArray[np.int64] = np.argpartition(-own, max(top - 1, 0))[:top] if top else np.empty(0, np.int64)
+    return best + first
+
+
+def calibrated(answerer: Answerer, encoder: Encoder, questions: Iterable[Questions], graph: Graph) -> dict[str, Curve]:
+    """The curve of each structure that there are questions of."""
+    found = {some.shape.short: first_answers(answerer, encoder, some, graph) for some in questions}
+    return {name: fit(first.scores, first.right) for name, first in found.items() if len(first.scores)}
+
+
+def reliability(
+    calibration: Calibration, mode: str, answerer: Answerer, encoder: Encoder, sets: Iterable[Questions], graph: Graph
+) -> dict[str, dict[str, Any]]:
+    """How well the confidences of a mode hold on some questions, structure by structure."""
+    found: dict[str, dict[str, Any]] = {}
+    for questions in sets:
+        first = first_answers(answerer, encoder, questions, graph)
+        confidences = calibration.confidence(mode, questions.shape.query, first.scores)
+        if confidences is not None and len(confidences):
+            kept = Reliability.of(confidences, first.right)
+            found[questions.shape.short] = {
+                "ece": round(kept.error(), 4),
+                "confidence": list(kept.confidence),
+                "right": list(kept.right),
+                "answers": list(kept.answers),
+            }
+    return found
+
+
+def calibrate(run: Path, graph: Graph, encoder: Encoder, seed: int) -> Calibration:
+    """The calibration of a run, measured on fresh validation questions and kept; none where there is no split."""
+    questions = validation_questions(graph, seed)
+    curves = calibrated(VectorAnswerer(encoder), encoder, questions, graph)
+    found = Calibration({"vector": curves} if curves else {})
+    if curves:
+        found.save(run)
+    return found
