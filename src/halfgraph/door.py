@@ -110,7 +110,7 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         """AUC and APR by query type as a table in a notebook."""
-        auc, apr = self.figures["auc"]["by_type"], self.figures["apr"]["by_type"]
+        auc, apr = self.figures["auc"], self.figures["apr"]
         return table(("query type", "AUC", "APR"), [(name, f"{auc[name]:.3f}", f"{apr[name]:.3f}") for name in auc])
 
 

@@ -1,0 +1,43 @@
+"""Proposals: N-Quads that a store reads, with the missing triples and no known one."""
+
+import pytest
+from pyoxigraph import RdfFormat, Store
+
+from asked import engine_of
+from halfgraph.answering.confidence import Calibration, Curve
+from halfgraph.answering.proposals import write_proposed
+from halfgraph.errors import FolderError
+
+TEXT = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
+ABOUT = """
+PREFIX rdf: <http://www.w3.org/1999/02/22-rdf-syntax-ns#> PREFIX : <urn:halfgraph:terms:>
+SELECT ?s ?p ?o ?sure ?answer {
+  GRAPH ?about { ?n rdf:subject ?s ; rdf:predicate ?p ; rdf:object ?o ; :supports ?answer
+                 OPTIONAL { ?n :confidence ?sure } }
+  GRAPH ?proposed { ?s ?p ?o }
+}
+"""
+
+
+def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(graph, tmp_path):
+    calibration = Calibration({"vector": {"1p": Curve([-1, 1], [0.25, 0.25], 9, "platt")}})
+    engine = engine_of(graph)
+    object.__setattr__(engine, "calibration", calibration)
+    predicted = engine.ask(TEXT, top=4).predicted
+    witnesses = [engine.explain(TEXT, one.entity) for one in predicted]
+    count = write_proposed(tmp_path / "missing.nq", witnesses, "runs/a", TEXT)
+    store, known = Store(), engine.facts.store
+    store.bulk_load(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS)
+    rows = list(store.query(ABOUT))
+    assert len({(row["s"], row["p"], row["o"]) for row in rows}) == count > 0
+    for row in rows:
+        assert not known.query(f"ASK {{ {row['s']} {row['p']} {row['o']} }}")
+        assert row["sure"].value == "0.25"
+    assert {row["answer"].value for row in rows} <= {one.entity for one in predicted}
+    needed = [triple for witness in witnesses for triple in witness.triples if not triple.known]
+    assert len({(one.subject, one.predicate, one.object) for one in needed}) == count
+
+
+def test_a_place_that_cannot_be_written_is_said_so(tmp_path):
+    with pytest.raises(FolderError):
+        write_proposed(tmp_path / "no" / "where.nq", [], "run", TEXT)

@@ -1,0 +1,162 @@
+"""The command ask: what it prints, and one clear line for what it cannot do."""
+
+import json
+import shutil
+import subprocess
+import sys
+
+import pytest
+from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
+
+import halfgraph
+from halfgraph.cli import main
+from small_runs import people
+
+QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
+EMPTY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language2> }"
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("asked")
+    halfgraph.train(people(folder, count=120), folder / "run", steps=5, dim=8, heads=2)
+    return folder / "run"
+
+
+def asked(capsys, *arguments):
+    with pytest.raises(SystemExit) as left:
+        main(["ask", *map(str, arguments)])
+    shown = capsys.readouterr()
+    return left.value.code, shown.out, shown.err
+
+
+def test_answers_are_shown_with_their_confidence_and_the_query_as_drawn(run, capsys):
+    code, out, err = asked(capsys, run, QUERY, "--top", 2, "--heads")
+    assert code == 0
+    assert out.splitlines()[0].endswith("known, 2 predicted")
+    assert "confidence" in out
+    assert "?x : person" in err
+    assert "%" in err
+    assert "livesIn⁻¹ ← city1" in err
+
+
+def test_an_empty_query_says_why(run, capsys):
+    code, out, err = asked(capsys, run, EMPTY)
+    assert code == 0
+    assert out.startswith("0 known, 10 predicted")
+    assert "No exact answer: the graph has nothing for" in err
+    assert "?x :speaks :language2 ." in err
+    assert "Without this it has" in err or "?x :livesIn :city1 ." in err
+
+
+def test_json_is_the_contract(run, capsys):
+    _, out, _ = asked(capsys, run, QUERY, "--json")
+    found = json.loads(out)
+    assert {"known", "predicted", "explanation", "notes", "mode", "seconds", "variables"} == set(found)
+    assert {"entity", "label", "kind", "score", "confidence"} == set(found["predicted"][0])
+
+
+@pytest.mark.parametrize("form", ["json", "xml", "csv", "tsv"])
+@pytest.mark.parametrize("annotate", [True, False])
+def test_the_formats_of_w3c_are_read_by_others(run, capsys, form, annotate):
+    code, out, _ = asked(capsys, run, QUERY, "--format", form, *(["--annotate"] if annotate else []))
+    assert code == 0
+    if form == "csv":
+        head = out.splitlines()[0].split(",")
+        assert head == (["x", "_score", "_confidence", "_source"] if annotate else ["x"])
+        return
+    found = parse_query_results(out, format=getattr(QueryResultsFormat, form.upper()))
+    assert len(found.variables) == (4 if annotate else 1)
+    rows = list(found)
+    if annotate:
+        sources = [row["_source"].value for row in rows]
+        assert sources == sorted(sources)
+        assert sources[-1] == "predicted"
+        assert all((row["_score"] is None) == (row["_source"].value == "known") for row in rows)
+
+
+def test_a_reason_is_shown_triple_by_triple(run, capsys):
+    predicted = halfgraph.load(run).ask(QUERY, top=1).predicted[0]
+    code, out, _ = asked(capsys, run, QUERY, "--explain", predicted.label)
+    assert code == 0
+    assert f"{predicted.label} is predicted" in out
+    assert "missing, " in out
+    _, out, _ = asked(capsys, run, QUERY, "--explain", predicted.label, "--json")
+    assert json.loads(out)["answer"]["known"] is False
+
+
+def test_missing_triples_are_written_for_a_triple_store(run, capsys, tmp_path):
+    code, _, err = asked(capsys, run, QUERY, "--top", 3, "--missing-as", tmp_path / "missing.nq")
+    assert code == 0
+    assert "written to" in err
+    assert list(parse(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS))
+
+
+def test_a_batch_is_a_line_of_json_for_each_query(run, capsys, tmp_path):
+    file = tmp_path / "queries.txt"
+    file.write_text("\n".join(f"SELECT ?x {{ ?x <livesIn> <city{i}> }}" for i in range(16)) + "\n\n")
+    code, out, _ = asked(capsys, run, "--batch", file, "--top", 2)
+    assert code == 0
+    assert len(out.splitlines()) == 16
+    assert all(len(json.loads(line)["predicted"]) == 2 for line in out.splitlines())
+
+
+def test_a_query_may_come_from_standard_input(run):
+    command = [sys.executable, "-c", "import halfgraph.cli; halfgraph.cli.main()", "ask", str(run), "-", "--json"]
+    shown = subprocess.run(command, input=QUERY, capture_output=True, text=True, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert json.loads(shown.stdout)["predicted"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["SELECT ?x { ?x foo:livesIn <city1> }"], "the prefix foo: is not declared"),
+        (["SELECT ?x { ?x <livsIn> <city1> }"], "Did you mean :livesIn"),
+        (["SELECT ?x { ?x <livesIn> <citty1> }"], "Did you mean :city1"),
+        ([QUERY, "--top", "0"], "--top: must be at least 1"),
+        ([QUERY, "--min-confidence", "2"], "--min-confidence"),
+        ([QUERY, "--mode", "magic"], "--mode"),
+        ([QUERY, "--explain", "nobody at all"], "no entity"),
+        ([QUERY, "--time-limit", "0"], "--time-limit"),
+        ([f"SELECT ?x {{ ?x <livesIn> <city1> {'# ' * 5_000_000}"], "longer than"),
+        (
+            ["SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }", "--time-limit", "1"],
+            "stopped after 1 s",
+        ),
+        (["ASK { ?x <livesIn> <city1> }"], "only SELECT"),
+        ([], "needs a query"),
+    ],
+)
+def test_what_cannot_be_done_is_one_clear_line(run, capsys, arguments, said):
+    code, out, err = asked(capsys, run, *arguments)
+    assert code == 1
+    assert out == ""
+    assert said in err
+    assert len(err.splitlines()) == 1
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "provenance.json", "confidence.json"])
+@pytest.mark.parametrize("how", ["truncated", "gone"])
+def test_a_broken_run_is_said_to_be_broken(run, capsys, tmp_path, name, how):
+    broken = tmp_path / "run"
+    shutil.copytree(run, broken)
+    if how == "gone":
+        (broken / name).unlink()
+    else:
+        whole = (broken / name).read_bytes()
+        (broken / name).write_bytes(whole[: len(whole) // 2])
+    code, _, err = asked(capsys, broken, QUERY, "--json")
+    if (name, how) == ("confidence.json", "gone"):
+        assert code == 0
+    else:
+        assert code == 1
+        assert str(broken) in err
+        assert len(err.splitlines()) == 1
+
+
+def test_a_run_of_another_graph_is_refused(run, capsys, tmp_path):
+    other = people(tmp_path, seed=5)
+    code, _, err = asked(capsys, run, QUERY, "--graph", other.path)
+    assert code == 1
+    assert "made for graph" in err

@@ -1,0 +1,89 @@
+"""The front door: from a file to answers in Python, with pages for notebooks."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+import halfgraph
+from small_runs import people
+
+QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return people(tmp_path_factory.mktemp("people"), count=120)
+
+
+@pytest.fixture(scope="module")
+def run(graph, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    halfgraph.train(graph, out, steps=5, dim=8, heads=2)
+    return out
+
+
+def test_a_graph_is_read_from_a_file_and_opened_again(tmp_path):
+    source = tmp_path / "people.tsv"
+    source.write_text("".join(f"a{i}\tknows\ta{(i * 7 + 1) % 40}\n" for i in range(40)))
+    graph = halfgraph.Graph.read(source, tmp_path / "graph", split="80/10/10")
+    assert graph.has_split
+    opened = halfgraph.Graph.open(tmp_path / "graph")
+    assert opened.fingerprint == graph.fingerprint
+    assert "40" in opened._repr_html_()
+
+
+def test_questions_are_sampled(graph, tmp_path):
+    made = halfgraph.sample(
+        graph, tmp_path / "questions", two_edges=20, three_edges=20, valid=5, test=5, neighbourhoods=3
+    )
+    assert {"train", "valid", "test"} <= set(made.description["questions"])
+
+
+def test_a_trained_run_is_asked_and_explains_with_confidence(run):
+    engine = halfgraph.load(run)
+    answers = engine.ask(QUERY, top=3)
+    assert len(answers.predicted) == 3
+    assert all(0 <= one.confidence <= 1 for one in answers.predicted)
+    assert json.loads(json.dumps(answers.to_dict()))["predicted"][0]["confidence"] == answers.predicted[0].confidence
+    page = answers._repr_html_()
+    assert all(f"<td>{one.label}</td>" in page for one in (*answers.known, *answers.predicted))
+    witness = halfgraph.explain(run, QUERY, answers.predicted[0].entity)
+    missing = [triple for triple in witness.triples if not triple.known]
+    assert missing
+    assert all(0 < triple.confidence < 1 for triple in missing)
+    assert "missing" in witness._repr_html_()
+    sure = answers.predicted[1].confidence
+    surest = halfgraph.ask(run, QUERY, 3, min_confidence=sure).predicted
+    assert [one.entity for one in surest] == [one.entity for one in answers.predicted if one.confidence >= sure]
+
+
+def test_a_run_is_evaluated(run):
+    found = halfgraph.evaluate(run, limit=20)
+    assert "1-chain" in found._repr_html_()
+    assert found.to_dict()["auc"]["1-chain"] > 0
+
+
+def test_a_run_whose_graph_has_moved_says_what_to_pass(run, graph, tmp_path):
+    import shutil
+
+    other = tmp_path / "run"
+    shutil.copytree(run, other)
+    told = json.loads((other / "provenance.json").read_text())
+    (other / "provenance.json").write_text(json.dumps(told | {"graph_path": str(tmp_path / "gone")}))
+    with pytest.raises(halfgraph.HalfgraphError, match="--graph"):
+        halfgraph.load(other)
+    assert halfgraph.load(other, graph.path).ask(QUERY).predicted
+
+
+def test_all_public_names_are_there_and_no_others():
+    assert all(hasattr(halfgraph, name) for name in halfgraph.__all__)
+    assert set(halfgraph.__all__) < set(dir(halfgraph))
+    with pytest.raises(AttributeError):
+        _ = halfgraph.nothing
+
+
+def test_the_front_door_loads_nothing_until_it_is_used():
+    script = "import sys, halfgraph; assert 'torch' not in sys.modules; halfgraph.load; assert 'torch' in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
