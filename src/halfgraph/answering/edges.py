@@ -1,0 +1,193 @@
+"""How likely an edge is: certain where the graph has it, else a probability from all the evidence for it.
+
+The evidence is the model's cosine in both directions, the vote of entities similar to the head, and how often the tail
+ends the relation. What each weighs is fitted on held-out triples (fitting.py).
+"""
+
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from halfgraph.answering.kernels import pass_on, tails_each
+from halfgraph.evaluation.baselines import ByRelation
+from halfgraph.evaluation.kernels import alike, groups_of
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.model.encoder import Encoder
+from halfgraph.query.kernels import edges_of, plain
+
+Scores = NDArray[np.float32]
+Ids = NDArray[np.int64]
+
+TEMPERATURE = 0.1  # of the level: how high a head's cosines are as a whole
+LEVEL_SAMPLE = 32_768  # entities that tell the level of a head; in larger graphs a sample of them
+LEAST_ALIKE = 0.1  # of a source's best score: entities below do not send out a vote
+NO_VOTE, NO_EDGE = 1e-4, 1e-5  # what is added to shares before their logarithm
+PIECE = 1 << 22  # probabilities in memory at a time: 16 MB
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What the evidence for an edge weighs, in log-odds."""
+
+    bias: float = 0.0
+    cosine: float = 0.0  # of the head moved along the relation, with the tail
+    back: float = 0.0  # of the tail moved along the inverse, with the head
+    level: float = 0.0  # how high the cosines of the head are as a whole
+    vote: float = 0.0  # the logarithm of the share of votes of similar heads
+    popularity: float = 0.0  # the logarithm of the share of the relation's edges
+    breadth: float = 0.0  # the logarithm of how many tails of the head are known
+    offsets: tuple[float, ...] = ()  # for each relation, where there is enough data
+
+    def to_dict(self) -> dict[str, Any]:
+        """The weights, ready for JSON."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Scale":
+        """The weights that `to_dict` gave."""
+        return cls(**{**values, "offsets": tuple(values["offsets"])})
+
+    @classmethod
+    def certain(cls) -> "Scale":
+        """Weights by which only known edges count."""
+        return cls(bias=-np.inf)
+
+    def offset(self, relation: int) -> float:
+        """What a relation adds."""
+        return self.offsets[relation] if self.offsets else 0.0
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What is known of the edges from a source along a relation: a number for every entity."""
+
+    passed: Scores  # the best score of a head from which a known edge leads here
+    vote: Scores  # logarithms of shares
+    popularity: Scores
+
+
+@dataclass
+class Edges:
+    """The edges of a graph, known and likely; one thread at a time may use it (see `another`)."""
+
+    graph: KnowledgeGraph
+    encoder: Encoder
+    scale: Scale
+    vectors: torch.Tensor = field(repr=False)  # (entities, d), of length one
+    known: ByRelation = field(repr=False)
+    arrays: tuple[Any, ...] = field(repr=False)
+    groups: tuple[Any, ...] = field(repr=False)
+    sample: torch.Tensor = field(repr=False)  # the vectors that tell a level
+
+    def __post_init__(self) -> None:
+        count = len(self.known.tails)
+        self._room = (np.zeros(count, np.float32), np.empty(count, np.int64))
+        self.popularity = lru_cache(maxsize=1024)(self._popularity)
+        self.lengths = lru_cache(maxsize=256)(self._lengths)
+
+    @classmethod
+    @torch.no_grad()
+    def of(cls, encoder: Encoder, graph: KnowledgeGraph, scale: Scale) -> "Edges":
+        """The edges of a graph, likely ones by a model of it."""
+        vectors = encoder.entities.every().detach().float().cpu().contiguous()
+        arrays = edges_of(graph)
+        groups = tuple(map(plain, groups_of(arrays)))
+        step = -(-len(vectors) // LEVEL_SAMPLE)
+        return cls(graph, encoder, scale, vectors, ByRelation.of(graph), arrays, groups, vectors[::step])
+
+    def another(self, scale: Scale | None = None) -> "Edges":
+        """The same edges for another thread, or with other weights."""
+        shared = (self.vectors, self.known, self.arrays, self.groups, self.sample)
+        return Edges(self.graph, self.encoder, self.scale if scale is None else scale, *shared)
+
+    def _popularity(self, relation: int) -> Scores:
+        """The logarithm of the share of a relation's edges that lead to each entity."""
+        tails = self.known.edges(relation)[1]
+        shares = np.bincount(tails, minlength=len(self.vectors)) / max(len(tails), 1)
+        return np.log(shares + NO_EDGE).astype(np.float32)
+
+    @torch.no_grad()
+    def _lengths(self, relation: int) -> torch.Tensor:
+        """One over the length of every entity's vector moved along a relation."""
+        pieces = (self._moved(piece, relation).norm(dim=1) for piece in self.vectors.split(PIECE // 64))
+        return 1.0 / torch.cat(list(pieces)).clamp(min=1e-6)
+
+    def _moved(self, vectors: torch.Tensor, relation: int) -> torch.Tensor:
+        """The vectors moved along a relation: (n, d)."""
+        relations = torch.full((len(vectors),), relation, device=self.encoder.device)
+        moved: torch.Tensor = self.encoder.projection(vectors.to(self.encoder.device), relations)
+        return moved.float().cpu()
+
+    def evidence(self, source: Scores, relation: int) -> Evidence:
+        """What the graph says of a relation's edges from a source, which has some score above 0."""
+        likeness = alike(self.arrays, self.groups, source, np.float32(LEAST_ALIKE * source.max()), *self._room)
+        passed, votes = pass_on(*self.known.edges(relation), source, likeness)
+        return Evidence(passed, np.log(votes + np.float32(NO_VOTE)), self.popularity(relation))
+
+    @torch.no_grad()
+    def cosines(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The heads moved along a relation at length one, and how high their cosines are: (n, d), (n,)."""
+        moved = F.normalize(self._moved(self.vectors[torch.from_numpy(heads)], relation), dim=1)
+        return moved, torch.logsumexp(moved @ self.sample.t() / TEMPERATURE, dim=1)
+
+    @torch.no_grad()
+    def back(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """The cosine of a tail moved along the inverse with each head, as a product with the tail's own vector.
+
+        (n, d) and (n, 1): their product and sum are still to be divided by the length of the moved tail.
+        """
+        start = self._moved(torch.zeros(1, self.vectors.shape[1]), relation ^ 1)  # a projection is affine
+        turn = self._moved(torch.eye(self.vectors.shape[1]), relation ^ 1) - start
+        own = self.vectors[torch.from_numpy(heads)]
+        return own @ turn.t(), own @ start.t()
+
+    @torch.no_grad()
+    def log_odds(
+        self, heads: Ids, relation: int, evidence: Evidence, columns: slice | Ids | None = None
+    ) -> torch.Tensor:
+        """The log-odds of the edge from each head to each entity, or to some: (heads, entities)."""
+        scale, places = self.scale, slice(None) if columns is None else columns
+        of_tail = scale.vote * evidence.vote[places] + scale.popularity * evidence.popularity[places]
+        of_tail += np.float32(scale.bias + scale.offset(relation))
+        moved, level = self.cosines(heads, relation)
+        breadth = np.log1p(tails_each(self.arrays, heads, relation)).astype(np.float32)
+        of_head = scale.level * level + scale.breadth * torch.from_numpy(breadth)
+        vectors = self.vectors[places]
+        found = torch.addmm(torch.from_numpy(of_tail), moved * scale.cosine, vectors.t())
+        if scale.back:
+            turned, start = self.back(heads, relation)
+            found.addcmul_(
+                torch.addmm(start, turned, vectors.t()), self.lengths(relation ^ 1)[places], value=scale.back
+            )
+        return found.add_(of_head[:, None])
+
+    @torch.no_grad()
+    def features(self, head: int, relation: int) -> NDArray[np.float32]:
+        """What is known of the edge from a head to every entity, in the order of the weights: (entities, 6)."""
+        heads = np.array([head])
+        evidence = self.evidence(one(head, len(self.vectors)), relation)
+        moved, level = self.cosines(heads, relation)
+        turned, start = self.back(heads, relation)
+        back = (self.vectors @ turned[0] + start[0]) * self.lengths(relation ^ 1)
+        breadth = np.log1p(tails_each(self.arrays, heads, relation))
+        columns = np.broadcast_arrays(
+            (self.vectors @ moved[0]).numpy(), back.numpy(), level.numpy(), evidence.vote, evidence.popularity, breadth
+        )
+        return np.stack(columns, axis=1).astype(np.float32)
+
+    def probability(self, head: int, relation: int, tail: int) -> float:
+        """How likely one edge is, the graph apart."""
+        evidence = self.evidence(one(head, len(self.vectors)), relation)
+        return float(torch.sigmoid(self.log_odds(np.array([head]), relation, evidence, np.array([tail]))))
+
+
+def one(entity: int, count: int) -> Scores:
+    """1 for one entity, 0 for all others."""
+    scores = np.zeros(count, dtype=np.float32)
+    scores[entity] = 1.0
+    return scores
