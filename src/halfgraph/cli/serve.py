@@ -36,6 +36,7 @@ def serve(
     queue: Annotated[int, typer.Option(help="How many more may wait.")] = 64,
     time_limit: Annotated[float, typer.Option(help="Seconds that a query may take.")] = 30.0,
     rows: Annotated[int, typer.Option(help="How many rows an answer may have.")] = 10_000,
+    memory: Annotated[int, typer.Option(help="Megabytes that a query may take.")] = 2_000,
     log: Annotated[Log, typer.Option(help="How requests are logged on stderr.")] = Log.plain,
 ) -> None:
     """Serve a run: /sparql (exact), /sparql/predict, /api and a page for people. SIGTERM or Ctrl-C end it.
@@ -52,7 +53,7 @@ def serve(
     from halfgraph.serving.workers import Workers
     from halfgraph.training.run_folder import read_provenance
 
-    limits = Limits(time=time_limit, rows=rows, workers=workers, queue=queue)
+    limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
     provenance = read_provenance(run)
     source = graph or Path(provenance["graph_path"])
     opened = Graph.open(source)

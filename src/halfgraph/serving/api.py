@@ -100,7 +100,7 @@ def router(serving: Serving) -> APIRouter:
     @api.get("/health", responses={200: {"model": Health}, **BUSY})
     async def health() -> Response:
         """Whether there are workers to answer."""
-        ready = len(workers.alive)
+        ready = workers.ready
         if not ready:
             raise Problem(503, "no worker is ready", headers={"Retry-After": "1"})
         return response(Reply(as_json({"status": "ok", "workers": ready, "waiting": workers.waiting})))

@@ -68,7 +68,7 @@ def _metrics(metrics: Metrics, serving: Serving) -> Response:
     """What was counted, and the figures of the moment."""
     workers = serving.workers
     now = {
-        "workers": len(workers.alive),
+        "workers": workers.ready,
         "running": len(workers.running),
         "waiting": workers.waiting,
         "workers_replaced_total": workers.replaced,

@@ -15,6 +15,7 @@ class Limits:
     body: int = 1_000_000  # bytes of a request
     query: int = 100_000  # characters of a query; the reader of SPARQL takes no more
     top: int = 1_000  # predicted answers
+    memory: int = 2_000  # megabytes that a query may take
     workers: int = 2  # queries at the same time
     queue: int = 64  # queries that wait
 

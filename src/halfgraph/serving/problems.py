@@ -79,3 +79,8 @@ def _status(error: HalfgraphError) -> int:
 def busy(message: str, seconds: int = 1) -> Problem:
     """The problem of a server that has too much to do."""
     return Problem(503, message, advice=f"Try again in {seconds} s.", headers={"Retry-After": str(seconds)})
+
+
+def too_much() -> Problem:
+    """The problem of a query that takes more memory than it may, or goes deeper than the stack."""
+    return Problem(400, "the query takes more memory than it may", advice="Ask for less, or with a LIMIT.")

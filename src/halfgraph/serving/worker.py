@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from halfgraph.errors import HalfgraphError
 from halfgraph.serving.limits import Limits
-from halfgraph.serving.problems import Problem, Reply, busy, problem_of
+from halfgraph.serving.problems import Problem, Reply, problem_of, too_much
+from halfgraph.serving.sandbox import bound_memory, confine, end_with_parent
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
@@ -28,6 +29,7 @@ def work(load: Load, limits: Limits, link: socket.socket) -> None:
     """Nothing; answers jobs until the server hangs up. Signals of the terminal are for the server."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
+    end_with_parent()
     threading.stack_size(STACK)
     thread = threading.Thread(target=_work, args=(load, limits, link))
     thread.start()
@@ -40,7 +42,7 @@ def _work(load: Load, limits: Limits, link: socket.socket) -> None:
 
     with contextlib.suppress(ConnectionError), link, link.makefile("rwb") as stream:
         try:
-            desk = Desk(_opened(load), limits)
+            desk = Desk(_opened(load, limits), limits)
         except HalfgraphError as error:
             _send(stream, problem_of(error).reply())
             return
@@ -50,13 +52,15 @@ def _work(load: Load, limits: Limits, link: socket.socket) -> None:
             _send(stream, answer(desk, json.loads(stream.read(length))))
 
 
-def _opened(load: Load) -> "Engine":
-    """The engine on one thread, with its store open."""
+def _opened(load: Load, limits: Limits) -> "Engine":
+    """The engine on one thread, with its store open; after that, neither network nor programs."""
     import torch
 
     torch.set_num_threads(1)
     engine = load()
     assert engine.facts.store is not None
+    bound_memory(limits.memory)
+    confine()
     return engine
 
 
@@ -70,8 +74,8 @@ def answer(desk: "Desk", job: Mapping[str, Any]) -> Reply:
         return problem.reply()
     except HalfgraphError as error:
         return problem_of(error).reply()
-    except MemoryError:
-        return busy("the answer needs more memory than there is").reply()
+    except (MemoryError, RecursionError):
+        return too_much().reply()
     except Exception:
         traceback.print_exc(file=sys.stderr)
         return Problem(500, "halfgraph has made a mistake; its log says more").reply()

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import multiprocessing
+import signal
 import socket
 import sys
 from collections.abc import Coroutine, Mapping
@@ -10,12 +11,13 @@ from typing import Any
 
 from halfgraph.errors import HalfgraphError
 from halfgraph.serving.limits import Limits
-from halfgraph.serving.problems import Problem, Reply, busy
+from halfgraph.serving.problems import Problem, Reply, busy, too_much
 from halfgraph.serving.worker import LENGTHS, Load, work
 
 SPAWN = multiprocessing.get_context("spawn")
 SPARE = 1  # a worker more than work at the same time, so that a killed one is replaced at once
 PAUSE = 1.0  # seconds between attempts to start a worker that does not start
+ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}  # what the store does when it is refused memory, or out of stack
 GONE = (asyncio.IncompleteReadError, ConnectionError)
 
 
@@ -49,6 +51,11 @@ class Worker:
         status, media, headers = json.loads(await self.reader.readexactly(lengths[0]))
         return Reply(await self.reader.readexactly(lengths[1]), media, status, headers)
 
+    def fault(self) -> int | None:
+        """How a process that has hung up has ended."""
+        self.process.join(1.0)
+        return self.process.exitcode
+
     def kill(self) -> None:
         """Nothing; the process is ended, and its socket closed."""
         self.process.kill()
@@ -69,6 +76,11 @@ class Workers:
         self.alive: set[Worker] = set()
         self.tasks: set[asyncio.Task[Any]] = set()
         self.running: set[asyncio.Task[Any]] = set()
+
+    @property
+    def ready(self) -> int:
+        """How many workers have opened the run and are alive, as far as is known."""
+        return self.idle.qsize() + len(self.running)
 
     async def start(self) -> None:
         """Nothing; one worker is ready, and the others begin. The first builds the store if there is none."""
@@ -149,8 +161,11 @@ class Workers:
             advice = "Tie more of its variables to known entities, or add a LIMIT."
             raise Problem(504, f"the query was stopped after {self.limits.time:g} s", advice=advice) from None
         except GONE:
+            fault = await asyncio.to_thread(worker.fault)
             self._replace(worker)
-            raise busy("the process that worked on this query has ended") from None
+            raise (
+                too_much() if fault in ABORTED else busy("the process that worked on this query has ended")
+            ) from None
         self.idle.put_nowait(worker)
         return reply
 

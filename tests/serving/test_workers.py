@@ -1,0 +1,117 @@
+"""Faults and limits: a slow query is cut while others go on, a killed worker is replaced, a queue has an end."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import httpx
+import pytest
+
+from running import Running, running
+
+SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
+QUICK = "ASK { ?s ?p ?o }"
+LIMIT = 4.0  # seconds
+
+
+@pytest.fixture(scope="module")
+def strict(run_folder) -> Iterator[Running]:
+    """A server with little patience: two queries at a time, and one that waits."""
+    with running(run_folder, "--time-limit", f"{LIMIT:g}", "--queue", "1", "--memory", "300") as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def all_ready(strict: Running) -> None:
+    until(lambda: httpx.get(strict.address + "/api/health").json().get("workers") == 3)
+
+
+def ask(server: Running, query: str, path: str = "/sparql") -> httpx.Response:
+    return httpx.get(server.address + path, params={"query": query}, timeout=60)
+
+
+def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Nothing, once something is true."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_slow_query_is_cut_at_its_limit_while_others_go_on(strict):
+    with ThreadPoolExecutor(1) as pool:
+        begun = time.monotonic()
+        slow = pool.submit(ask, strict, SLOW)
+        quick = 0
+        while not slow.done():
+            assert ask(strict, QUICK).status_code == 200
+            quick += 1
+        taken = time.monotonic() - begun
+    assert slow.result().status_code == 504
+    assert slow.result().json()["error"]["advice"]
+    assert LIMIT <= taken < 5 * LIMIT
+    assert quick > 10
+    assert ask(strict, QUICK).status_code == 200
+
+
+def test_queries_beyond_the_queue_are_told_when_to_come_back(strict):
+    with ThreadPoolExecutor(6) as pool:
+        codes = [one.status_code for one in pool.map(lambda _: ask(strict, SLOW), range(6))]
+    assert set(codes) == {503, 504}
+    assert codes.count(503) >= 3
+    with ThreadPoolExecutor(6) as pool:
+        refused = [one for one in pool.map(lambda _: ask(strict, SLOW), range(6)) if one.status_code == 503]
+    assert all(int(one.headers["retry-after"]) >= 1 for one in refused)
+
+
+def test_a_worker_killed_while_it_waits_is_replaced_unnoticed(strict):
+    killed = strict.workers()[:2]
+    for pid in killed:
+        os.kill(pid, signal.SIGKILL)
+    assert [ask(strict, QUICK).status_code for _ in range(5)] == [200] * 5
+    until(lambda: len(strict.workers()) == 3 and not set(killed) & set(strict.workers()))
+
+
+def test_a_worker_killed_at_work_is_replaced_and_its_query_may_be_asked_again(strict):
+    with ThreadPoolExecutor(1) as pool:
+        slow = pool.submit(ask, strict, SLOW)
+        time.sleep(LIMIT / 4)
+        for pid in strict.workers():
+            os.kill(pid, signal.SIGKILL)
+        assert slow.result().status_code == 503
+        assert slow.result().headers["retry-after"]
+    until(lambda: ask(strict, QUICK).status_code == 200)
+
+
+def test_a_query_that_would_take_all_memory_ends_alone(strict):
+    doubled = " ".join(f"BIND(CONCAT(?t{n}, ?t{n}) AS ?t{n + 1})" for n in range(45))
+    answer = ask(strict, f"SELECT (STRLEN(?t45) AS ?n) {{ BIND('abcdefgh' AS ?t0) {doubled} }}")
+    assert answer.status_code == 400
+    assert "memory" in answer.json()["error"]["message"]
+    assert ask(strict, QUICK).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("form", "part", "count"),
+    [("ASK { FILTER(%s true) }", "!", 4900), ("ASK { FILTER(1 %s) }", "+1 ", 2000), ("ASK { ?s :a%s ?o }", "/:a", 100)],
+)
+def test_a_long_expression_does_not_end_a_worker(strict, form, part, count):
+    before = strict.workers()
+    assert ask(strict, form.replace("%s", part * count)).status_code == 200
+    assert strict.workers() == before
+
+
+def test_a_client_that_leaves_takes_its_waiting_query_back(strict):
+    busy = [threading.Thread(target=ask, args=(strict, SLOW)) for _ in range(2)]
+    for thread in busy:
+        thread.start()
+    time.sleep(0.5)
+    with pytest.raises(httpx.ReadTimeout):
+        httpx.get(strict.address + "/sparql", params={"query": QUICK}, timeout=0.3)
+    figures = httpx.get(strict.address + "/metrics").text
+    assert "halfgraph_waiting 0" in figures
+    for thread in busy:
+        thread.join()
