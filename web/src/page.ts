@@ -1,0 +1,283 @@
+/** The page: the address says what is asked, the server answers, and the parts show it. */
+import { html, nothing, type PropertyDeclarations } from "lit";
+import "./about";
+import type { AboutDialog } from "./about";
+import "./answers";
+import * as api from "./api";
+import "./drop-menu";
+import "./editor";
+import type { QueryEditor } from "./editor";
+import "./entity-view";
+import * as icons from "./icons";
+import * as place from "./place";
+import { Plain } from "./plain";
+import "./query-drawing";
+import { copy } from "./saving";
+import * as states from "./states";
+import * as theme from "./theme";
+import type { Answers, Example, Fault, Info } from "./types";
+import { count, took } from "./words";
+
+type Doing = "nothing" | "asking" | "answered" | "refused";
+const WAYS: Record<string, string> = { vector: "by vectors", scored: "by scores", both: "by vectors and scores" };
+const AGAIN = 2000; // milliseconds between two looks for a server that is gone
+const SHOWN = 2500; // milliseconds for which a short message stays
+
+export class HalfgraphPage extends Plain {
+  static override properties: PropertyDeclarations = Object.fromEntries(
+    ["at", "doing", "answers", "asked", "fault", "gone", "examples", "info", "message", "theme"].map((name) => [name, { state: true }]),
+  );
+  declare at: place.Place;
+  declare doing: Doing;
+  declare answers: Answers | null;
+  declare asked: api.Question | null;
+  declare fault: Fault | null;
+  declare gone: boolean;
+  declare examples: Example[] | null;
+  declare info: Info | null;
+  declare message: string;
+  declare theme: theme.Theme;
+  #stop = new AbortController();
+
+  constructor() {
+    super();
+    this.at = place.read();
+    this.doing = "nothing";
+    this.answers = null;
+    this.asked = null;
+    this.fault = null;
+    this.gone = false;
+    this.examples = null;
+    this.info = null;
+    this.message = "";
+    this.theme = theme.chosen();
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    addEventListener("hashchange", () => this.#arrive());
+    addEventListener("keydown", (event) => {
+      if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && !event.defaultPrevented) this.#run();
+    });
+    this.addEventListener("gone", () => this.#lost());
+  }
+
+  override firstUpdated(): void {
+    void this.#load();
+    this.#arrive();
+  }
+
+  get #editor(): QueryEditor {
+    return this.querySelector("query-editor") as QueryEditor;
+  }
+
+  /** Graph, model and examples; a first visit finds the first example in the editor. */
+  async #load(): Promise<void> {
+    try {
+      [this.info, this.examples] = await Promise.all([api.info(), api.examples()]);
+      this.#editor.prefixes = this.info.prefixes;
+      if (!this.#editor.text) this.#editor.text = this.examples[0]?.query ?? "";
+    } catch (error) {
+      if (error instanceof api.Refusal) this.#tell(error.message);
+      else this.#lost();
+    }
+  }
+
+  /** Follows the address. */
+  #arrive(): void {
+    const before = this.asked;
+    this.at = place.read();
+    const { query, top, least } = this.at;
+    if (!query) {
+      if (!this.at.entity) this.#forget();
+      return;
+    }
+    if (this.#editor.text !== query && (!before || before.query !== query)) this.#editor.text = query;
+    if (!before || before.query !== query || before.top !== top || before.least !== least) void this.#ask({ query, top, least });
+  }
+
+  #forget(): void {
+    this.#stop.abort();
+    this.doing = "nothing";
+    this.answers = this.asked = this.fault = null;
+  }
+
+  /** Asks what is in the editor now: the address changes and the page follows it. */
+  #run(): void {
+    const query = this.#editor.text;
+    if (!query.trim()) return;
+    const { top, least } = this.at;
+    const address = place.write({ query, top, least, entity: null });
+    if (location.hash === address || `#${location.hash.slice(1)}` === address) void this.#ask({ query, top, least });
+    else {
+      this.asked = null;
+      location.hash = address;
+    }
+  }
+
+  async #ask(question: api.Question): Promise<void> {
+    this.#stop.abort();
+    const stop = (this.#stop = new AbortController());
+    this.asked = question;
+    this.doing = "asking";
+    this.#editor.mark(null);
+    try {
+      const answers = await api.ask(question, stop.signal);
+      if (stop.signal.aborted) return;
+      [this.answers, this.fault, this.doing] = [answers, null, "answered"];
+    } catch (error) {
+      if (stop.signal.aborted) return;
+      this.#refused(error);
+    }
+  }
+
+  #refused(error: unknown): void {
+    this.answers = null;
+    this.doing = "nothing";
+    if (error instanceof api.Refusal) {
+      [this.fault, this.doing] = [error.fault, "refused"];
+      this.#editor.mark(error.fault);
+    } else this.#lost();
+  }
+
+  /** The server is gone: says so, and looks for it until it is back. */
+  #lost(): void {
+    if (this.gone) return;
+    this.gone = true;
+    const look = setInterval(async () => {
+      if (!(await api.healthy())) return;
+      clearInterval(look);
+      this.gone = false;
+      if (!this.info) void this.#load();
+      if (this.asked && this.doing !== "answered") void this.#ask(this.asked);
+    }, AGAIN);
+  }
+
+  #tell(message: string): void {
+    this.message = message;
+    setTimeout(() => message === this.message && (this.message = ""), SHOWN);
+  }
+
+  async #copy(text: string, what: string): Promise<void> {
+    this.#tell((await copy(text)) ? `${what} copied` : "The browser does not allow copying here");
+  }
+
+  #option(change: Partial<place.Place>): void {
+    this.at = { ...this.at, ...change };
+    if (this.asked) this.#run();
+  }
+
+  override render() {
+    return html`<a class="skip" href="#answers" @click=${this.#skip}>Skip to the answers</a>
+      ${this.#top()} ${this.gone ? html`<p class="gone" role="alert">${icons.warning()} The server does not answer. This page goes on by itself when it is back.</p>` : nothing}
+      <main class="columns" @run=${this.#run} @mention=${(event: CustomEvent<string>) => this.#mention(event.detail)}>
+        <section class="ask" aria-label="Query">${this.#asking()}</section>
+        <section class="answers" id="answers" aria-label="Answers" aria-busy=${this.doing === "asking"} tabindex="-1">${this.#shown()}</section>
+        <entity-view iri=${this.at.entity ?? ""} @close-entity=${() => (location.hash = place.write({ ...this.at, entity: null }))}></entity-view>
+      </main>
+      <about-dialog .info=${this.info}></about-dialog>
+      <p class="message" role="status" ?data-shown=${this.message !== ""}>${this.message}</p>`;
+  }
+
+  #top() {
+    const graph = this.info?.graph ?? {};
+    const facts = ["entities", "relations"].filter((name) => typeof graph[name] === "number");
+    const dark = theme.isDark(this.theme);
+    const turn = () => theme.choose((this.theme = dark ? "light" : "dark"));
+    return html`<header class="top">
+      <h1 class="name"><a href="#">${icons.mark()}halfgraph</a></h1>
+      <p class="facts-line">${facts.map((name) => html`<span><b>${count(Number(graph[name]))}</b> ${name}</span>`)}</p>
+      <nav aria-label="Page">
+        <button class="quiet" @click=${() => this.querySelector<AboutDialog>("about-dialog")?.show()}>About</button>
+        <button class="quiet only" aria-label=${dark ? "Light colours" : "Dark colours"} @click=${turn}>${dark ? icons.sun() : icons.moon()}</button>
+      </nav>
+    </header>`;
+  }
+
+  #asking() {
+    const examples = (this.examples ?? []).map((one) => ({
+      label: html`<span>${one.title}</span>${one.missing ? states.lacking() : nothing}`,
+      run: () => {
+        this.#editor.text = one.query;
+        this.#run();
+      },
+    }));
+    return html`<div class="card">
+        <div class="bar">
+          <drop-menu label="Examples" .choices=${examples}></drop-menu>
+          <drop-menu label="Share" .choices=${this.#sharing()}></drop-menu>
+          <button class="run" @click=${this.#run}>${icons.play()} Ask <kbd>Ctrl ⏎</kbd></button>
+        </div>
+        <query-editor @typed=${() => this.fault && this.requestUpdate()}></query-editor>
+        <div class="bar options">
+          <label>Predictions ${this.#select("top", [5, 10, 25, 100], String)}</label>
+          <label>Confidence ${this.#select("least", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `at least ${share * 100} %` : "any"))}</label>
+        </div>
+      </div>
+      ${this.#drawn()}`;
+  }
+
+  #select(name: "top" | "least", values: number[], word: (value: number) => string) {
+    const now = this.at[name];
+    const all = values.includes(now) ? values : [...values, now].sort((a, b) => a - b);
+    return html`<select @change=${(event: Event) => this.#option({ [name]: Number((event.target as HTMLSelectElement).value) })}>
+      ${all.map((value) => html`<option value=${value} ?selected=${value === now}>${word(value)}</option>`)}
+    </select>`;
+  }
+
+  #sharing() {
+    const question = () => ({ query: this.#editor.text, top: this.at.top, least: this.at.least });
+    return [
+      { label: "Copy link", run: () => void this.#copy(place.link(question()), "Link") },
+      { label: "Copy as curl", run: () => void this.#copy(place.asCurl(question()), "curl command") },
+      { label: "Copy as Python", run: () => void this.#copy(place.asPython(question()), "Python") },
+    ];
+  }
+
+  #drawn() {
+    const { nodes = [], edges = [] } = this.answers?.explanation ?? {};
+    if (!nodes.length) return nothing;
+    return html`<section class="drawn" aria-labelledby="drawn-title">
+      <h2 id="drawn-title">What was asked</h2>
+      <query-drawing .nodes=${nodes} .edges=${edges}></query-drawing>
+    </section>`;
+  }
+
+  #shown() {
+    const question = this.asked ?? this.at;
+    if (this.doing === "asking" && !this.answers) return states.waiting();
+    if (this.fault && this.doing === "refused") {
+      const fault = this.fault;
+      return states.faulty(fault, () => this.#editor.goTo(fault), (name) => this.#editor.replace(fault, name));
+    }
+    const answers = this.answers;
+    if (!answers) return states.first(this.examples, question);
+    const { empty } = answers.explanation;
+    const any = answers.known.length + answers.predicted.length;
+    return html`<header class="summary">
+        <h2>${summary(answers)}</h2>
+        <p class="kind">${took(answers.seconds)}${answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : ""}</p>
+      </header>
+      ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
+      ${empty ? states.reason(empty, question) : any ? nothing : states.nothingFound()}
+      ${any ? html`<answer-table .answers=${answers} query=${question.query}></answer-table>` : nothing}`;
+  }
+
+  /** Puts an entity at the cursor of the editor. */
+  #mention(iri: string): void {
+    location.hash = place.write({ ...this.at, entity: null });
+    this.#editor.insert(`<${iri}>`);
+  }
+
+  #skip(event: Event): void {
+    event.preventDefault();
+    this.querySelector<HTMLElement>("#answers")?.focus();
+  }
+}
+
+function summary(answers: Answers): string {
+  const [known, predicted] = [answers.known.length, answers.predicted.length];
+  return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
+}
+
+customElements.define("halfgraph-page", HalfgraphPage);

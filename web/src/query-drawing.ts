@@ -1,0 +1,86 @@
+/** The query as a graph: anchors, variables and the target, with the attention that each path gets. */
+import { html, nothing, type PropertyDeclarations } from "lit";
+import type { Dot, Line } from "./drawing";
+import "./graph-view";
+import { toEntity } from "./place";
+import { Plain } from "./plain";
+import type { QueryEdge, QueryNode } from "./types";
+import { percent } from "./words";
+
+const THIN = 1.5;
+const THICK = 6; // what full attention adds
+
+const ROLES = { anchor: "given", variable: "in between", target: "asked for" };
+
+function toDot(node: QueryNode): Dot {
+  const under = node.kind ?? "";
+  return { id: String(node.id), label: node.name, under, shape: node.role, iri: node.entity };
+}
+
+function toLine(edge: QueryEdge): Line {
+  return {
+    from: String(edge.from),
+    to: String(edge.to),
+    label: edge.label,
+    number: edge.attention === null ? "" : percent(edge.attention),
+    width: edge.attention === null ? THIN : THIN + THICK * edge.attention,
+    look: edge.negated ? "negated" : edge.alternative ? "alternative" : "solid",
+    reversed: edge.inverse,
+  };
+}
+
+/** An edge in words, for who cannot see the drawing. */
+function sentence(edge: QueryEdge, names: Map<number, string>): string {
+  const [from, to] = [names.get(edge.from) ?? "", names.get(edge.to) ?? ""];
+  const triple = edge.inverse ? `${to} ${edge.label} ${from}` : `${from} ${edge.label} ${to}`;
+  const kind = edge.negated ? "not: " : edge.alternative ? "or: " : "";
+  return kind + triple + (edge.attention === null ? "" : `, attention ${percent(edge.attention)}`);
+}
+
+export class QueryDrawing extends Plain {
+  static override properties: PropertyDeclarations = { nodes: { attribute: false }, edges: { attribute: false } };
+  declare nodes: QueryNode[];
+  declare edges: QueryEdge[];
+
+  constructor() {
+    super();
+    this.nodes = [];
+    this.edges = [];
+  }
+
+  override render() {
+    const names = new Map(this.nodes.map((node) => [node.id, node.name]));
+    return html`<figure class="drawing">
+      <graph-view .dots=${this.nodes.map(toDot)} .drawn=${this.edges.map(toLine)} label="The query as a graph"></graph-view>
+      <figcaption>
+        <ul class="unseen">
+          ${this.edges.map((edge) => html`<li>${sentence(edge, names)}</li>`)}
+        </ul>
+        ${this.#likely()} ${this.#legend()}
+      </figcaption>
+    </figure>`;
+  }
+
+  #likely() {
+    const between = this.nodes.filter((node) => node.role === "variable" && node.likely.length);
+    return between.map(
+      (node) => html`<p class="likely">
+        <span class="code">${node.name}</span> is likely
+        ${node.likely.slice(0, 3).map((one, index) => html`${index ? ", " : ""}<a href=${toEntity(one.entity)}>${one.label}</a>`)}
+      </p>`,
+    );
+  }
+
+  #legend() {
+    const roles = new Set(this.nodes.map((node) => node.role));
+    const some = (test: (edge: QueryEdge) => boolean) => this.edges.some(test);
+    return html`<ul class="legend">
+      ${[...roles].sort().map((role) => html`<li><i class="key ${role}"></i>${ROLES[role]}</li>`)}
+      ${some((edge) => edge.attention !== null) ? html`<li><i class="key attention"></i>width and number: attention</li>` : nothing}
+      ${some((edge) => edge.negated) ? html`<li><i class="key negated"></i>must not hold</li>` : nothing}
+      ${some((edge) => edge.alternative) ? html`<li><i class="key alternative"></i>one of several</li>` : nothing}
+    </ul>`;
+  }
+}
+
+customElements.define("query-drawing", QueryDrawing);

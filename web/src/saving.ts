@@ -1,0 +1,44 @@
+/** Answers as files, and text on the clipboard. */
+import type { Row } from "./answers";
+
+const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+
+/** CSV (RFC 4180) with a line for each answer: its terms, then label, source, score and confidence. */
+export function toCsv(rows: Row[], columns: string[]): string {
+  const head = [...columns, "_label", "_kind", "_source", "_score", "_confidence"];
+  const body = rows.map((row) => {
+    const terms = columns.map((name, index) =>
+      row.source === "known" ? (row.row[name]?.value ?? (index ? "" : row.entity)) : index ? "" : row.entity,
+    );
+    const figures = row.source === "known" ? ["", ""] : [row.score, row.confidence ?? ""];
+    return [...terms, row.label, row.kind ?? "", row.source, ...figures];
+  });
+  return [head, ...body].map((line) => `${line.map((cell) => quoted(String(cell))).join(",")}\r\n`).join("");
+}
+
+/** Offers a text as a file to be kept. */
+export function save(name: string, text: string, type: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
+  const anchor = document.createElement("a");
+  anchor.href = address;
+  anchor.download = name;
+  anchor.click();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** Puts a text on the clipboard; false where the browser does not let us. */
+export async function copy(text: string): Promise<boolean> {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    const area = document.createElement("textarea"); // plain http on another host has no clipboard
+    area.value = text;
+    area.className = "unseen";
+    document.body.append(area);
+    area.select();
+    const done = document.execCommand("copy");
+    area.remove();
+    return done;
+  }
+}

@@ -1,0 +1,80 @@
+/** What the right side shows when there are no answers to show: first visit, waiting, nothing found, a fault. */
+import { html, nothing } from "lit";
+import * as icons from "./icons";
+import { toEntity, write } from "./place";
+import type { Question } from "./api";
+import type { Empty, Example, Fault } from "./types";
+import { many } from "./words";
+
+/** The address that asks another query with the same options. */
+const asks = (question: Question, query: string) => write({ ...question, query, entity: null });
+
+/** The first visit: what this is, and questions to begin with. */
+export function first(examples: Example[] | null, question: Question) {
+  return html`<section class="first" aria-labelledby="first-title">
+    <h2 id="first-title">Ask what the graph does not say</h2>
+    <p>
+      Answers that the graph holds come first, marked ${icons.known()} <b>known</b>. Then come answers that it lacks but a
+      model trained on it expects, marked ${icons.predicted()} <b>predicted</b>, each with its confidence and its reason.
+    </p>
+    ${examples?.length === 0 ? nothing : html`<h3>Questions to begin with</h3>`}
+    <ul class="begin">
+      ${examples
+        ? examples.map(
+            (one) => html`<li>
+              <a href=${asks(question, one.query)}><span>${one.title}</span>${one.missing ? lacking() : nothing}</a>
+            </li>`,
+          )
+        : [1, 2, 3, 4].map(() => html`<li class="waiting"><i></i></li>`)}
+    </ul>
+  </section>`;
+}
+
+/** The sign of an example whose supporting triple is not in the graph. */
+export const lacking = () => html`<span class="lacking">${icons.predicted()} a triple is missing</span>`;
+
+/** Room for answers that are on their way. */
+export const waiting = () => html`<div class="waiting rows" role="status">
+  <span class="unseen">Asking</span>${[1, 2, 3, 4, 5, 6].map(() => html`<i></i>`)}
+</div>`;
+
+/** What is wrong with a query, where, and what to do. */
+export function faulty(fault: Fault, goTo: () => void, replace: (name: string) => void) {
+  const place = fault.line === null ? "" : `Line ${fault.line}${fault.column === null ? "" : `, column ${fault.column}`}`;
+  const message = fault.message
+    .replace(/^line \d+(, column \d+)?: /i, "")
+    .replace(/ Did you mean [^?]*\?$/, fault.nearest.length ? "" : "$&");
+  return html`<section class="fault" role="alert">
+    <h2>${icons.warning()} This query cannot be answered</h2>
+    <p>${message.charAt(0).toUpperCase() + message.slice(1)}</p>
+    ${fault.nearest.length
+      ? html`<p class="nearest">Did you mean ${fault.nearest.slice(0, 5).map((name) => html`<button class="code" @click=${() => replace(name)}>${name}</button>`)}?</p>`
+      : nothing}
+    ${fault.advice ? html`<p>${fault.advice}</p>` : nothing}
+    ${place ? html`<p><button @click=${goTo}>Go to ${place.toLowerCase()}</button></p>` : nothing}
+  </section>`;
+}
+
+/** Why a query has no known answer: the part that fails, and what there is without it. */
+export function reason(empty: Empty, question: Question) {
+  const { part, without } = empty;
+  return html`<section class="empty" aria-label="Why there is no known answer">
+    <h2>No answer is known</h2>
+    <p>Nothing in the graph fits ${part.length === 1 ? "this pattern" : "these patterns together"}:</p>
+    <pre class="code">${part.join("\n")}</pre>
+    ${without
+      ? html`<p>
+          Without ${part.length === 1 ? "it" : "them"} the query has ${many(without.count, "answer")}${without.some.length
+            ? html`, such as ${without.some.slice(0, 3).map((one, index) => html`${index ? ", " : ""}<a href=${toEntity(one.entity)}>${one.label}</a>`)}`
+            : nothing}.
+          <a class="asks" href=${asks(question, without.query)}>Ask that query</a>
+        </p>`
+      : nothing}
+  </section>`;
+}
+
+/** No answer of any sort. */
+export const nothingFound = () => html`<section class="empty">
+  <h2>No answer</h2>
+  <p>The graph holds no answer to this query, and none is predicted.</p>
+</section>`;

@@ -1,0 +1,123 @@
+/** Why an answer is one: its triples drawn and listed, those of the graph solid, the missing ones dashed. */
+import { html, nothing, type PropertyDeclarations } from "lit";
+import { explain, Refusal } from "./api";
+import type { Dot, Line } from "./drawing";
+import "./graph-view";
+import * as icons from "./icons";
+import { toEntity } from "./place";
+import { Plain } from "./plain";
+import type { Named, Witness, WitnessTriple } from "./types";
+import { percent } from "./words";
+
+function toLine(triple: WitnessTriple): Line {
+  const number = triple.known || triple.confidence === null ? "" : percent(triple.confidence);
+  return {
+    from: triple.subject.entity,
+    to: triple.object.entity,
+    label: triple.predicate.label,
+    number: triple.negated ? "" : triple.known ? "" : number || "missing",
+    width: 2,
+    look: triple.negated ? "negated" : triple.known ? "solid" : "missing",
+    reversed: false,
+  };
+}
+
+/** The entities of a witness; the answer has the shape of a target, entities of variables that of a variable. */
+function toDots(witness: Witness): Dot[] {
+  const names = new Map<string, Named>();
+  for (const triple of witness.triples)
+    for (const end of [triple.subject, triple.object]) if (!names.has(end.entity)) names.set(end.entity, end);
+  const variables = new Map(witness.witness.map((one) => [one.entity, one.variable]));
+  return [...names.values()].map((one) => ({
+    id: one.entity,
+    label: one.label,
+    under: variables.get(one.entity) ?? "",
+    shape: one.entity === witness.answer.entity ? "target" : variables.has(one.entity) ? "variable" : "anchor",
+    iri: one.entity,
+  }));
+}
+
+/** The triples in the direction of drawing that ends at the answer, so that drawings look alike. */
+function toLines(witness: Witness): Line[] {
+  const answer = witness.answer.entity;
+  return witness.triples.map(toLine).map((line) =>
+    line.from === answer && line.to !== answer ? { ...line, from: line.to, to: line.from, reversed: true } : line,
+  );
+}
+
+export class AnswerWitness extends Plain {
+  static override properties: PropertyDeclarations = {
+    query: { type: String },
+    entity: { type: String },
+    found: { state: true },
+    fault: { state: true },
+  };
+  declare query: string;
+  declare entity: string;
+  declare found: Witness | null;
+  declare fault: string;
+
+  constructor() {
+    super();
+    this.query = "";
+    this.entity = "";
+    this.found = null;
+    this.fault = "";
+  }
+
+  override connectedCallback(): void {
+    super.connectedCallback();
+    void this.#load();
+  }
+
+  async #load(): Promise<void> {
+    try {
+      this.found = await explain(this.query, this.entity);
+    } catch (error) {
+      if (!(error instanceof Refusal)) this.say("gone");
+      this.fault = error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  override render() {
+    if (this.fault) return html`<p class="plain">${icons.warning()} ${this.fault}</p>`;
+    if (!this.found) return html`<div class="waiting" role="status"><span class="unseen">Looking for the reason</span><i></i><i></i><i></i></div>`;
+    const { triples, notes, answer } = this.found;
+    const missing = triples.filter((triple) => !triple.known && !triple.negated).length;
+    return html`
+      <p class="verdict">${verdict(this.found, missing)}</p>
+      ${triples.length
+        ? html`<div class="reason">
+            <graph-view .dots=${toDots(this.found)} .drawn=${toLines(this.found)} label="Why ${answer.label} is an answer"></graph-view>
+            <ul class="triples">
+              ${triples.map(item)}
+            </ul>
+          </div>`
+        : nothing}
+      ${notes.map((note) => html`<p class="note">${note}</p>`)}
+      <p class="more"><a href=${toEntity(answer.entity)}>All about ${answer.label}</a></p>
+    `;
+  }
+}
+
+function verdict(witness: Witness, missing: number): string {
+  if (witness.answer.known) return "The graph holds every triple of this answer.";
+  if (!missing) return "The graph holds these triples; the answer as a whole is predicted.";
+  const one = missing === 1;
+  return `${one ? "One triple is" : `${missing} triples are`} missing in the graph; the model expects ${one ? "it" : "them"}.`;
+}
+
+function item(triple: WitnessTriple) {
+  const part = (one: Named) => html`<a href=${toEntity(one.entity)}>${one.label}</a>`;
+  const expected = triple.confidence === null ? "missing" : `missing, ${percent(triple.confidence)} sure`;
+  const state = triple.negated
+    ? html`<span class="state">not in the graph, as asked</span>`
+    : triple.known
+      ? html`<span class="state known">${icons.known()} in the graph</span>`
+      : html`<span class="state predicted">${icons.predicted()} ${expected}</span>`;
+  return html`<li class=${triple.known ? "known" : "missing"}>
+    <span>${triple.negated ? html`<b>not</b> ` : nothing}${part(triple.subject)} <em>${triple.predicate.label}</em> ${part(triple.object)}</span>${state}
+  </li>`;
+}
+
+customElements.define("answer-witness", AnswerWitness);
