@@ -16,6 +16,8 @@ ORDER = [
     *("evaluation", "answering", "serving", "settings", "door", "cli"),
 ]
 FILES = sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
+PAGE = sorted(path for path in (ROOT / "web" / "src").rglob("*") if path.suffix in (".ts", ".css"))
+OUTSIDE = {"web"}  # the page's source, which is tested in a browser
 LONGEST = 300
 HEAVY = ("torch", "numba", "numpy", "pyoxigraph", "rdflib", "rich", "matplotlib", "fastapi", "uvicorn")
 
@@ -66,7 +68,7 @@ def test_every_room_has_its_place_in_the_order() -> None:
     assert {room_of(path) for path in FILES} <= set(ORDER)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(HOUSE)))
+@pytest.mark.parametrize("path", [*FILES, *PAGE], ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_file_is_short_enough_to_be_read_at_one_sitting(path: Path) -> None:
     assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST
 
@@ -76,10 +78,16 @@ def test_a_file_begins_by_saying_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
+@pytest.mark.parametrize("path", PAGE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_a_file_of_the_page_begins_by_saying_what_it_is(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").startswith("/*")
+
+
 def test_tests_mirror_the_rooms() -> None:
     rooms = {path.parent for path in FILES if path.parent != HOUSE}
     tests = ROOT / "tests"
-    assert {room.name for room in rooms} == {path.name for path in tests.iterdir() if any(path.glob("test_*.py"))}
+    mirrored = {room.name for room in rooms} | OUTSIDE
+    assert mirrored == {path.name for path in tests.iterdir() if any(path.glob("test_*.py"))}
     for room in rooms:
         nouns = {path.stem for path in room.glob("*.py")}
         for test in (tests / room.name).glob("test_*.py"):

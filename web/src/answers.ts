@@ -1,5 +1,6 @@
 /** The answers in one table: known ones first, then predicted ones by rank; a row opens to its reason. */
 import { html, nothing, svg, type PropertyDeclarations } from "lit";
+import { repeat } from "lit/directives/repeat.js";
 import * as icons from "./icons";
 import { Plain } from "./plain";
 import { save, toCsv } from "./saving";
@@ -12,10 +13,15 @@ export type Row = (Known & { source: "known" }) | (Predicted & { source: "predic
 
 const STEP = 200; // rows drawn at once, so that thousands of known answers stay quick
 
-/** All answers as rows, in the order in which they are shown. */
+/** All answers as rows, in the order in which they are shown; a known one is named by what was asked for. */
 export function rowsOf(answers: Answers): Row[] {
+  const [asked = ""] = columnsOf(answers);
   return [
-    ...answers.known.map((one) => ({ ...one, source: "known" as const })),
+    ...answers.known.map((one) => {
+      const term = one.row[asked];
+      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, kind: null } : {};
+      return { ...one, ...named, source: "known" as const };
+    }),
     ...answers.predicted.map((one) => ({ ...one, source: "predicted" as const })),
   ];
 }
@@ -87,7 +93,11 @@ export class AnswerTable extends Plain {
             </tr>
           </thead>
           <tbody @keydown=${this.#step}>
-            ${shown.slice(0, this.most).map((row) => this.#row(row, rows.indexOf(row) + 1, columns, kind !== ""))}
+            ${repeat(
+              shown.slice(0, this.most).map((row) => ({ row, rank: rows.indexOf(row) + 1 })),
+              ({ rank }) => rank,
+              ({ row, rank }) => this.#row(row, rank, columns, kind !== ""),
+            )}
           </tbody>
         </table>
       </div>
@@ -120,7 +130,7 @@ export class AnswerTable extends Plain {
   #row(row: Row, rank: number, columns: string[], alike: boolean) {
     const key = `${rank} ${row.entity}`;
     const open = this.open === key;
-    const explained = row.source === "predicted" || /^[a-z][\w+.-]*:/i.test(row.entity);
+    const explained = row.source === "predicted" || row.row[columns[0] ?? ""]?.type !== "literal";
     const toggle = () => {
       if (!String(getSelection())) this.open = open ? "" : key;
     };

@@ -7,10 +7,20 @@ import type { Completion } from "./types";
 import { count } from "./words";
 
 /** What a person types for a name: `:Cy`, `dbo:te`, `<http://…`, or bare words as `Cy Young`. */
-const NAME = /(?:<[^<>"{}|^`\\\s]*|[\w-]*:[\w.%-]*|[\p{L}\p{N}_][\p{L}\p{N}_'-]*)$/u;
+const NAME = /(?:<[^<>"{}|^`\\\s]*|[\w-]*:[\w.%-]*)$/;
+const WORDS = /(?<![\p{L}\p{N}_:?$<@#"'%.-])[\p{L}\p{N}_][\p{L}\p{N}_'-]*(?: [\p{L}\p{N}_'-]+)*$/u;
 const VARIABLE = /[?$][\w]*$/;
 const KEYWORDS = "SELECT|DISTINCT|WHERE|FILTER|OPTIONAL|UNION|MINUS|NOT|EXISTS|VALUES|BIND|AS|LIMIT|OFFSET|ORDER|GROUP|BY|PREFIX|BASE|ASC|DESC|HAVING|COUNT|ASK|CONSTRUCT|DESCRIBE";
-const KEYWORD = new RegExp(`^(?:${KEYWORDS})$`, "i");
+const LEADING = new RegExp(`^(?:(?:${KEYWORDS}|a)(?: +|$))+`, "i");
+
+/** What was typed of a name before the cursor: a name as SPARQL writes it, or words after the keywords. */
+function typedBefore(context: CompletionContext): { from: number; text: string } | null {
+  const name = context.matchBefore(NAME);
+  if (name) return name;
+  const words = context.matchBefore(WORDS);
+  const skipped = words ? (LEADING.exec(words.text)?.[0].length ?? 0) : 0;
+  return words && { from: words.from + skipped, text: words.text.slice(skipped) };
+}
 
 /** Whether the next name in a triple pattern is a relation: one term stands before it since the pattern began. */
 export function wants(before: string): "relation" | "entity" | "any" {
@@ -67,9 +77,9 @@ function choice(item: Completion, prefixes: Record<string, string>): Choice {
 export function completing(prefixes: () => Record<string, string>) {
   return async (context: CompletionContext): Promise<CompletionResult | null> => {
     if (context.matchBefore(VARIABLE)) return null;
-    const typed = context.matchBefore(NAME);
+    const typed = typedBefore(context);
     const text = typed?.text ?? "";
-    if (!context.explicit && (text.length < 2 || KEYWORD.test(text))) return null;
+    if (!context.explicit && text.length < 2) return null;
     const from = typed?.from ?? context.pos;
     const before = context.state.sliceDoc(0, from);
     if (/#[^\n>]*$/.test(before) || /PREFIX\s*$/i.test(before)) return null;

@@ -108,7 +108,7 @@ export class HalfgraphPage extends Plain {
     if (!query.trim()) return;
     const { top, least } = this.at;
     const address = place.write({ query, top, least, entity: null });
-    if (location.hash === address || `#${location.hash.slice(1)}` === address) void this.#ask({ query, top, least });
+    if (location.hash === address) void this.#ask({ query, top, least });
     else {
       this.asked = null;
       location.hash = address;

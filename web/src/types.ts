@@ -63,7 +63,7 @@ export interface WitnessTriple {
   predicate: Named;
   object: Named;
   known: boolean;
-  confidence: number | null;
+  confidence?: number | null;
   negated: boolean;
 }
 

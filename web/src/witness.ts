@@ -10,7 +10,7 @@ import type { Named, Witness, WitnessTriple } from "./types";
 import { percent } from "./words";
 
 function toLine(triple: WitnessTriple): Line {
-  const number = triple.known || triple.confidence === null ? "" : percent(triple.confidence);
+  const number = triple.known || triple.confidence == null ? "" : percent(triple.confidence);
   return {
     from: triple.subject.entity,
     to: triple.object.entity,
@@ -31,7 +31,7 @@ function toDots(witness: Witness): Dot[] {
   return [...names.values()].map((one) => ({
     id: one.entity,
     label: one.label,
-    under: variables.get(one.entity) ?? "",
+    under: variables.get(one.entity) ?? (one.entity === witness.answer.entity ? (witness.answer.kind ?? "") : ""),
     shape: one.entity === witness.answer.entity ? "target" : variables.has(one.entity) ? "variable" : "anchor",
     iri: one.entity,
   }));
@@ -109,9 +109,9 @@ function verdict(witness: Witness, missing: number): string {
 
 function item(triple: WitnessTriple) {
   const part = (one: Named) => html`<a href=${toEntity(one.entity)}>${one.label}</a>`;
-  const expected = triple.confidence === null ? "missing" : `missing, ${percent(triple.confidence)} sure`;
+  const expected = triple.confidence == null ? "missing" : `missing, ${percent(triple.confidence)} sure`;
   const state = triple.negated
-    ? html`<span class="state">not in the graph, as asked</span>`
+    ? html`<span class="state">${triple.known ? "in the graph, and should not be" : "not in the graph, as asked"}</span>`
     : triple.known
       ? html`<span class="state known">${icons.known()} in the graph</span>`
       : html`<span class="state predicted">${icons.predicted()} ${expected}</span>`;
