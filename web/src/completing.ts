@@ -43,13 +43,13 @@ function sought(typed: string): string {
   return typed.slice(typed.indexOf(":") + 1).replaceAll("_", " ");
 }
 
-/** The change that adds the PREFIX line of a name, unless the query has it or needs none. */
+/** The change that adds the PREFIX line of a name, unless the query has it, or does without as the server allows. */
 export function prefixLine(text: string, insert: string, prefixes: Record<string, string>) {
   const found = /^([\w-]*):/.exec(insert);
   if (!found) return null;
   const name = found[1] ?? "";
   const iri = prefixes[name];
-  const declared = new RegExp(`^\\s*PREFIX\\s+${name}:`, "im").test(text);
+  const declared = new RegExp(`(?:\\bPREFIX\\s+|[\\s({;,.^|/!])${name}:`, "i").test(text);
   if (iri === undefined || declared) return null;
   const comments = /^(?:\s*#[^\n]*\n)*/.exec(text)?.[0].length ?? 0;
   return { from: comments, insert: `PREFIX ${name}: <${iri}>\n` };
@@ -61,7 +61,8 @@ function choice(item: Completion, prefixes: Record<string, string>): Choice {
     label: item.label,
     detail: detail.filter(Boolean).join(" · "),
     apply(view: EditorView, picked: Choice, from: number, to: number) {
-      const line = prefixLine(view.state.doc.toString(), item.insert, prefixes);
+      const rest = `${view.state.sliceDoc(0, from)} ${view.state.sliceDoc(to)}`;
+      const line = prefixLine(rest, item.insert, prefixes);
       const at = from + item.insert.length + (line?.insert.length ?? 0);
       view.dispatch({
         changes: [...(line ? [line] : []), { from, to, insert: item.insert }],

@@ -34,6 +34,22 @@ export function stretch(state: EditorState, fault: Fault): { from: number; to: n
   return before ? { from: before - 1, to: before } : { from: 0, to: Math.min(1, state.doc.length) };
 }
 
+/**
+ * Typing over a selection, done here: chromium would keep the style of what it replaces in a style attribute, which
+ * the page's policy forbids and the console would tell.
+ */
+const replacing = EditorView.domEventHandlers({
+  beforeinput(event, view) {
+    const { from, to, empty } = view.state.selection.main;
+    if (event.inputType !== "insertText" || !event.data || empty || view.composing) return false;
+    const text = event.data;
+    const insert = () => view.state.update(view.state.replaceSelection(text), { userEvent: "input.type" });
+    if (!view.state.facet(EditorView.inputHandler).some((handle) => handle(view, from, to, text, insert))) view.dispatch(insert());
+    event.preventDefault();
+    return true;
+  },
+});
+
 export class QueryEditor extends LitElement {
   static override shadowRootOptions: ShadowRootInit = { mode: "open", delegatesFocus: true };
   static override styles = css`
@@ -107,6 +123,7 @@ export class QueryEditor extends LitElement {
     return [
       Prec.highest(keymap.of([{ key: "Mod-Enter", run }])),
       look,
+      replacing,
       lineNumbers(),
       highlightActiveLine(),
       highlightActiveLineGutter(),

@@ -88,18 +88,18 @@ export class EntityView extends Plain {
       </header>
       ${found.literals?.length
         ? html`<section><h3>Values</h3><dl>${found.literals.map(
-            (one) => html`<div><dt>${typeof one.relation === "string" ? one.relation : one.relation.label}</dt><dd>${one.value}</dd></div>`,
+            (one) => html`<div><dt>${typeof one.relation === "string" ? local(one.relation) : one.relation.label}</dt><dd>${one.value}</dd></div>`,
           )}</dl></section>`
         : nothing}
-      ${found.out.length ? html`<section><h3>${found.label} …</h3><dl>${found.out.map((group) => this.#group(group, false))}</dl></section>` : nothing}
-      ${found.in.length ? html`<section><h3>… ${found.label}</h3><dl>${found.in.map((group) => this.#group(group, true))}</dl></section>` : nothing}
+      ${found.out.length ? html`<section><h3>${found.label} → …</h3><dl>${found.out.map((group) => this.#group(group))}</dl></section>` : nothing}
+      ${found.in.length ? html`<section><h3>… → ${found.label}</h3><dl>${found.in.map((group) => this.#group(group))}</dl></section>` : nothing}
       ${more ? html`<p class="more"><button @click=${() => this.#load(MORE)}>Show more neighbours</button></p>` : nothing}`;
   }
 
-  #group(group: Neighbours, into: boolean) {
+  #group(group: Neighbours) {
     const left = group.count - group.others.length;
     return html`<div>
-      <dt>${into ? "… " : ""}${group.relation.label}${into ? " it" : ""} <span class="kind">${group.count > 1 ? count(group.count) : ""}</span></dt>
+      <dt>${group.relation.label} <span class="kind">${group.count > 1 ? count(group.count) : ""}</span></dt>
       <dd>
         <ul class="others">
           ${group.others.map((one) => html`<li><a href=${toEntity(one.entity)}>${one.label}</a></li>`)}
@@ -109,6 +109,9 @@ export class EntityView extends Plain {
     </div>`;
   }
 }
+
+/** The last part of an IRI, as a name for people. */
+const local = (iri: string) => iri.split(/[/#]/).filter(Boolean).at(-1)?.replaceAll("_", " ") ?? iri;
 
 const waiting = () =>
   html`<div class="waiting" role="status"><span class="unseen">Loading</span><i></i><i></i><i></i><i></i></div>`;

@@ -259,7 +259,7 @@ export class HalfgraphPage extends Plain {
         <p class="kind">${took(answers.seconds)}${answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : ""}</p>
       </header>
       ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
-      ${empty ? states.reason(empty, question) : any ? nothing : states.nothingFound()}
+      ${empty ? states.reason(empty, question, !any) : any ? nothing : states.nothingFound()}
       ${any ? html`<answer-table .answers=${answers} query=${question.query}></answer-table>` : nothing}`;
   }
 
@@ -277,6 +277,7 @@ export class HalfgraphPage extends Plain {
 
 function summary(answers: Answers): string {
   const [known, predicted] = [answers.known.length, answers.predicted.length];
+  if (!known && !predicted) return "No answer";
   return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
 }
 

@@ -56,10 +56,10 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
 }
 
 /** Why a query has no known answer: the part that fails, and what there is without it. */
-export function reason(empty: Empty, question: Question) {
+export function reason(empty: Empty, question: Question, open: boolean) {
   const { part, without } = empty;
-  return html`<section class="empty" aria-label="Why there is no known answer">
-    <h2>No answer is known</h2>
+  return html`<details class="empty" ?open=${open}>
+    <summary>Why no answer is known</summary>
     <p>Nothing in the graph fits ${part.length === 1 ? "this pattern" : "these patterns together"}:</p>
     <pre class="code">${part.join("\n")}</pre>
     ${without
@@ -67,14 +67,13 @@ export function reason(empty: Empty, question: Question) {
           Without ${part.length === 1 ? "it" : "them"} the query has ${many(without.count, "answer")}${without.some.length
             ? html`, such as ${without.some.slice(0, 3).map((one, index) => html`${index ? ", " : ""}<a href=${toEntity(one.entity)}>${one.label}</a>`)}`
             : nothing}.
-          <a class="asks" href=${asks(question, without.query)}>Ask that query</a>
-        </p>`
+          </p>
+          <p><a class="asks" href=${asks(question, without.query)}>Ask the query without ${part.length === 1 ? "it" : "them"}</a></p>`
       : nothing}
-  </section>`;
+  </details>`;
 }
 
 /** No answer of any sort. */
 export const nothingFound = () => html`<section class="empty">
-  <h2>No answer</h2>
   <p>The graph holds no answer to this query, and none is predicted.</p>
 </section>`;
