@@ -65,7 +65,7 @@ def test_the_query_is_drawn_with_its_anchors_target_and_attention(visit: Visit) 
     drawing = page.locator("query-drawing")
     expect(drawing.locator("a.dot.anchor")).to_have_count(2)
     expect(drawing.locator(".dot.target")).to_contain_text("?player")
-    shares = [float(text.rstrip(" %")) for text in drawing.locator(".name .number").all_inner_texts()]
+    shares = [float(text.rstrip(" %")) for text in drawing.locator(".name .number").all_text_contents()]
     assert sum(shares) == pytest.approx(100, abs=1)
     widths = [float(str(path.get_attribute("stroke-width"))) for path in drawing.locator(".line path").all()]
     assert widths.index(max(widths)) == shares.index(max(shares))
@@ -157,9 +157,9 @@ def test_copied_link_curl_and_python_ask_the_same(visit: Visit) -> None:
 def test_answers_are_filtered_and_downloaded(visit: Visit, tmp_path: Path) -> None:
     page = visit.ask(LEFT)
     every = page.locator("tr.answer").count()
-    page.get_by_text("Predicted", exact=False).locator("visible=true").first.click()
+    page.locator(".choice", has_text="Predicted").click()
     expect(page.locator("tr.answer.known")).to_have_count(0)
-    page.get_by_text("All", exact=False).locator("visible=true").first.click()
+    page.locator(".choice", has_text="All").click()
     expect(page.locator("tr.answer")).to_have_count(every)
     page.get_by_label("Filter the answers").fill("zito")
     expect(page.locator("tr.answer button.label")).to_have_text("Barry Zito")

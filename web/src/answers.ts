@@ -9,21 +9,34 @@ import "./witness";
 import { count, percent, score } from "./words";
 
 type Show = "all" | "known" | "predicted";
-export type Row = (Known & { source: "known" }) | (Predicted & { source: "predicted" });
+export type Row = (Known & { source: "known"; times: number }) | (Predicted & { source: "predicted" });
 
-const STEP = 200; // rows drawn at once, so that thousands of known answers stay quick
+const FEW = 10; // known rows shown at first, so that the predicted ones are in sight
+const STEP = 200; // and then at once, so that thousands stay quick
 
-/** All answers as rows, in the order in which they are shown; a known one is named by what was asked for. */
+/** All answers as rows, in the order in which they are shown. */
 export function rowsOf(answers: Answers): Row[] {
-  const [asked = ""] = columnsOf(answers);
   return [
-    ...answers.known.map((one) => {
-      const term = one.row[asked];
-      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, kind: null } : {};
-      return { ...one, ...named, source: "known" as const };
-    }),
+    ...knownOf(answers),
     ...answers.predicted.map((one) => ({ ...one, source: "predicted" as const })),
   ];
+}
+
+/** The known answers, named by what was asked for; equal rows, of which SPARQL may give many, are one. */
+function knownOf(answers: Answers): Row[] {
+  const [asked = ""] = columnsOf(answers);
+  const found = new Map<string, Row & { times: number }>();
+  for (const one of answers.known) {
+    const key = JSON.stringify(one.row);
+    const same = found.get(key);
+    if (same) same.times += 1;
+    else {
+      const term = one.row[asked];
+      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, kind: null } : {};
+      found.set(key, { ...one, ...named, source: "known", times: 1 });
+    }
+  }
+  return [...found.values()];
 }
 
 /** The variables in columns: the asked one first, since predictions are for it. */
@@ -48,6 +61,7 @@ export class AnswerTable extends Plain {
   declare words: string;
   declare open: string;
   declare most: number;
+  #rows: Row[] = [];
 
   constructor() {
     super();
@@ -56,7 +70,7 @@ export class AnswerTable extends Plain {
     this.show = "all";
     this.words = "";
     this.open = "";
-    this.most = STEP;
+    this.most = FEW;
   }
 
   override willUpdate(changed: Map<string, unknown>): void {
@@ -64,13 +78,14 @@ export class AnswerTable extends Plain {
     this.open = "";
     this.words = "";
     this.show = "all";
-    this.most = STEP;
+    this.most = FEW;
+    this.#rows = this.answers ? rowsOf(this.answers) : [];
   }
 
   override render() {
     const answers = this.answers;
     if (!answers) return nothing;
-    const rows = rowsOf(answers);
+    const rows = this.#rows;
     const columns = columnsOf(answers);
     const kind = kindOf(rows);
     const sought = this.words.trim().toLowerCase();
@@ -93,22 +108,34 @@ export class AnswerTable extends Plain {
             </tr>
           </thead>
           <tbody @keydown=${this.#step}>
-            ${repeat(
-              shown.slice(0, this.most).map((row) => ({ row, rank: rows.indexOf(row) + 1 })),
-              ({ rank }) => rank,
-              ({ row, rank }) => this.#row(row, rank, columns, kind !== ""),
-            )}
+            ${this.#part(shown, "known", columns, kind)}${this.#part(shown, "predicted", columns, kind)}
           </tbody>
         </table>
       </div>
-      ${shown.length ? nothing : html`<p class="plain">No answer matches the filter.</p>`}
-      ${shown.length > this.most
-        ? html`<p class="plain"><button @click=${() => (this.most += STEP)}>Show ${Math.min(STEP, shown.length - this.most)} more of ${count(shown.length)}</button></p>`
-        : nothing}`;
+      ${shown.length ? nothing : html`<p class="plain">No answer matches the filter.</p>`}`;
+  }
+
+  /** The rows from one source: of many known ones a few, unless more are wanted. */
+  #part(shown: Row[], source: Row["source"], columns: string[], kind: string) {
+    const rows = shown.filter((row) => row.source === source);
+    const crowd = source === "known" && rows.length < shown.length && rows.length > FEW + 2;
+    const most = crowd ? this.most : Math.max(this.most, STEP);
+    const left = rows.length - most;
+    return html`${repeat(
+      rows.slice(0, most).map((row) => ({ row, rank: this.#rows.indexOf(row) + 1 })),
+      ({ rank }) => rank,
+      ({ row, rank }) => this.#row(row, rank, columns, kind !== ""),
+    )}
+    ${left > 0
+      ? html`<tr><td class="rank"></td><td colspan=${columns.length + 2}>
+          <button class="rest" @click=${() => (this.most = most + STEP)}>Show ${count(Math.min(STEP, left))} more of ${count(rows.length)} ${source}</button>
+        </td></tr>`
+      : nothing}`;
   }
 
   #tools(answers: Answers, shown: Row[], columns: string[]) {
-    const counts = { all: answers.known.length + answers.predicted.length, known: answers.known.length, predicted: answers.predicted.length };
+    const predicted = answers.predicted.length;
+    const counts = { all: this.#rows.length, known: this.#rows.length - predicted, predicted };
     const choice = (show: Show, word: string) => html`<label class="choice">
       <input type="radio" name="show" .checked=${this.show === show} @change=${() => (this.show = show)} />
       <span>${show === "known" ? icons.known() : show === "predicted" ? icons.predicted() : nothing}${word} <b>${count(counts[show])}</b></span>
@@ -138,7 +165,7 @@ export class AnswerTable extends Plain {
         <td class="rank">${rank}</td>
         ${columns.map((name, index) => index
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${head(row, open, explained)}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
+            : html`<td>${head(row, open, explained)}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
         <td class="sure">${sure(row)}</td>
       </tr>

@@ -46,6 +46,7 @@ export interface Placed {
 
 const MARGIN = 8;
 const ROW = 17;
+const SHRINK = 0.88; // rather a little smaller than from top to bottom
 const pen = document.createElement("canvas").getContext("2d");
 
 function measure(text: string, size: number): number {
@@ -58,7 +59,7 @@ function measure(text: string, size: number): number {
 function place(dots: Dot[], drawn: Line[], direction: "LR" | "TB"): Placed {
   const graph = new graphlib.Graph({ multigraph: true });
   const flat = direction === "LR";
-  graph.setGraph({ rankdir: direction, nodesep: flat ? 18 : 14, ranksep: flat ? 64 : 56, edgesep: 12, marginx: MARGIN, marginy: MARGIN });
+  graph.setGraph({ rankdir: direction, nodesep: flat ? 18 : 14, ranksep: flat ? 52 : 56, edgesep: 12, marginx: MARGIN, marginy: MARGIN });
   const sized = dots.map((dot): PlacedDot => {
     const rows = lines(dot.label, flat ? 22 : 14);
     const wide = Math.max(...rows.map((row) => measure(row, 14) * (dot.shape === "anchor" ? 1 : 1.12)), measure(dot.under, 12));
@@ -89,7 +90,7 @@ const labelWidth = (line: Line) =>
 /** The drawing, from left to right where that fits the room, from top to bottom where that fits better. */
 export function placed(dots: Dot[], drawn: Line[], room: number): Placed {
   const flat = place(dots, drawn, "LR");
-  if (flat.width <= room) return flat;
+  if (flat.width * SHRINK <= room) return flat;
   const tall = place(dots, drawn, "TB");
   return tall.width < flat.width ? tall : flat;
 }

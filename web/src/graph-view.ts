@@ -80,13 +80,13 @@ function dot(one: PlacedDot) {
   const round = shape === "anchor" ? 5 : height / 2;
   const top = y - (rows.length * 17 + (one.under ? 15 : 0)) / 2;
   const body = svg`
-    <title>${one.label}</title>
+    ${rows.join(" ") === one.label ? nothing : svg`<title>${one.label} ${one.under}</title>`}
     <rect class="body" x=${x - width / 2} y=${y - height / 2} width=${width} height=${height} rx=${round}/>
     ${shape === "target" ? svg`<rect class="inner" x=${x - width / 2 + 4} y=${y - height / 2 + 4} width=${width - 8} height=${height - 8} rx=${round - 4}/>` : nothing}
     ${rows.map((row, index) => svg`<text x=${x} y=${top + 13 + index * 17}>${row}</text>`)}
     ${one.under ? svg`<text class="under" x=${x} y=${top + 11 + rows.length * 17}>${one.under}</text>` : nothing}`;
   return one.iri
-    ? svg`<a class="dot ${shape}" href=${toEntity(one.iri)} aria-label="${one.label}, open this entity">${body}</a>`
+    ? svg`<a class="dot ${shape}" href=${toEntity(one.iri)}>${body}</a>`
     : svg`<g class="dot ${shape}">${body}</g>`;
 }
 

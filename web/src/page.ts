@@ -2,7 +2,7 @@
 import { html, nothing, type PropertyDeclarations } from "lit";
 import "./about";
 import type { AboutDialog } from "./about";
-import "./answers";
+import { rowsOf } from "./answers";
 import * as api from "./api";
 import "./drop-menu";
 import "./editor";
@@ -276,7 +276,8 @@ export class HalfgraphPage extends Plain {
 }
 
 function summary(answers: Answers): string {
-  const [known, predicted] = [answers.known.length, answers.predicted.length];
+  const known = rowsOf(answers).length - answers.predicted.length;
+  const predicted = answers.predicted.length;
   if (!known && !predicted) return "No answer";
   return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
 }

@@ -37,11 +37,18 @@ function toDots(witness: Witness): Dot[] {
   }));
 }
 
-/** The triples in the direction of drawing that ends at the answer, so that drawings look alike. */
+/** The triples as lines that are drawn towards the answer, as those of the query are drawn towards its target. */
 function toLines(witness: Witness): Line[] {
-  const answer = witness.answer.entity;
-  return witness.triples.map(toLine).map((line) =>
-    line.from === answer && line.to !== answer ? { ...line, from: line.to, to: line.from, reversed: true } : line,
+  const drawn = witness.triples.map(toLine);
+  const far = new Map([[witness.answer.entity, 0]]);
+  for (const [name, steps] of far)
+    for (const line of drawn) {
+      const other = line.from === name ? line.to : line.to === name ? line.from : name;
+      if (!far.has(other)) far.set(other, steps + 1); // a Map is walked on to what is added to it
+    }
+  const steps = (name: string) => far.get(name) ?? far.size;
+  return drawn.map((line) =>
+    steps(line.from) < steps(line.to) ? { ...line, from: line.to, to: line.from, reversed: true } : line,
   );
 }
 
