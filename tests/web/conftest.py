@@ -49,7 +49,7 @@ def address(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
     """The address of a server that serves the run."""
     port, log = free_port(), tmp_path_factory.mktemp("log") / "server.txt"
     with log.open("w") as told:
-        command = [str(HALFGRAPH), "serve", str(run_folder), "--port", str(port)]
+        command = [str(HALFGRAPH), "serve", str(run_folder), "--view", "train", "--log", "none", "--port", str(port)]
         server = subprocess.Popen(command, stdout=told, stderr=told, env=os.environ | {"OMP_NUM_THREADS": "1"})
     try:
         wait_for(f"http://127.0.0.1:{port}", server, log)
