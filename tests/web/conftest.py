@@ -94,6 +94,7 @@ class Visit:
 
     def watch(self) -> "Visit":
         """The visit, with its eyes open."""
+        self.page.set_default_timeout(15_000)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self.heard)

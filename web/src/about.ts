@@ -13,7 +13,8 @@ function value(one: unknown): TemplateResult | string {
   if (one === null || one === undefined) return "–";
   if (Array.isArray(one)) return one.map((item) => (typeof item === "object" ? JSON.stringify(item) : String(item))).join(", ");
   if (typeof one === "object") return facts(one as Record<string, unknown>);
-  return String(one);
+  const text = String(one);
+  return text.includes("\n") ? html`<details><summary>Show</summary><pre tabindex="0">${text}</pre></details>` : text;
 }
 
 function facts(all: Record<string, unknown>): TemplateResult {

@@ -181,12 +181,13 @@ export class HalfgraphPage extends Plain {
 
   #top() {
     const graph = this.info?.graph ?? {};
-    const facts = ["entities", "relations"].filter((name) => typeof graph[name] === "number");
+    const facts = { entities: "entities", relations: "relations", served_triples: "triples" };
+    const given = Object.entries(facts).filter(([name]) => typeof graph[name] === "number");
     const dark = theme.isDark(this.theme);
     const turn = () => theme.choose((this.theme = dark ? "light" : "dark"));
     return html`<header class="top">
       <h1 class="name"><a href="#">${icons.mark()}halfgraph</a></h1>
-      <p class="facts-line">${facts.map((name) => html`<span><b>${count(Number(graph[name]))}</b> ${name}</span>`)}</p>
+      <p class="facts-line">${given.map(([name, word]) => html`<span><b>${count(Number(graph[name]))}</b> ${word}</span>`)}</p>
       <nav aria-label="Page">
         <button class="quiet" @click=${() => this.querySelector<AboutDialog>("about-dialog")?.show()}>About</button>
         <button class="quiet only" aria-label=${dark ? "Light colours" : "Dark colours"} @click=${turn}>${dark ? icons.sun() : icons.moon()}</button>
