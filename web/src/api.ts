@@ -56,6 +56,10 @@ export function askBody(question: Question): object {
   return { query, top, ...(least > 0 && { min_confidence: least }) };
 }
 
+/** The address of the JSON that the answers on the page are drawn from. */
+export const askAddress = (question: Question) =>
+  `/api/ask?${new URLSearchParams(Object.entries(askBody(question)).map(([name, value]) => [name, String(value)]))}`;
+
 export const ask = (question: Question, signal: AbortSignal) => post<Answers>("/api/ask", askBody(question), signal);
 
 export const explain = (query: string, entity: string) => post<Witness>("/api/explain", { query, entity });

@@ -257,7 +257,7 @@ export class HalfgraphPage extends Plain {
     const any = answers.known.length + answers.predicted.length;
     return html`<header class="summary">
         <h2>${summary(answers)}</h2>
-        <p class="kind">${took(answers.seconds)}${answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : ""}</p>
+        <p class="kind">${took(answers.seconds)}${answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : ""} · <a href=${api.askAddress(question)} target="_blank">as JSON</a></p>
       </header>
       ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
       ${empty ? states.reason(empty, question, !any) : any ? nothing : states.nothingFound()}

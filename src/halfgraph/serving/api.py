@@ -63,6 +63,11 @@ def router(serving: Serving) -> APIRouter:
         """All known answers, then predicted ones, and how the query was understood."""
         return response(await answered(workers, {"task": "ask", **question.model_dump()}, request))
 
+    @api.get("/ask", responses={200: {"model": Asked}, **ASKING})
+    async def twin(question: Annotated[Question, Query()], request: Request) -> Response:
+        """The same by GET: the page's link to its JSON."""
+        return await ask(question, request)
+
     @api.post("/explain", responses={200: {"model": Explained}, **ASKING})
     async def explain(answer: Answer, request: Request) -> Response:
         """Why an entity is an answer: an entity for each variable, and which triples are missing."""
