@@ -47,6 +47,7 @@ def test_the_order_of_a_header_does_not_matter(parts, random):
 
 def test_a_format_by_name_comes_before_the_header():
     assert table_format("text/csv", "xml")[0] == QueryResultsFormat.XML
+    assert table_format("text/csv", "text/tab-separated-values")[0] == QueryResultsFormat.TSV
 
 
 @pytest.mark.parametrize("name", [None, "parquet"])

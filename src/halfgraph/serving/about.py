@@ -1,6 +1,7 @@
 """What is said about what is served: the graph's counts, the model's card, versions and prefixes."""
 
 import platform
+import re
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
@@ -13,6 +14,7 @@ from halfgraph.serving.limits import Limits
 
 PACKAGES = ("pyoxigraph", "torch", "numpy", "fastapi", "uvicorn")
 CARD = "README.md"
+FOLDERS = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+")
 
 
 def about(graph: Graph, run: Path, provenance: Mapping[str, Any], view: str, limits: Limits) -> dict[str, Any]:
@@ -46,6 +48,6 @@ def about_graph(graph: Graph, view: str) -> dict[str, Any]:
 
 
 def _card(run: Path) -> str:
-    """The model card, in Markdown."""
+    """The model card, in Markdown; of a path of this machine only the last part is shown."""
     path = run / CARD
-    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""
+    return FOLDERS.sub("", path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ""

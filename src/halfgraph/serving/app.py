@@ -115,14 +115,20 @@ def listening(host: str, port: int) -> socket.socket:
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         found = socket.socket(family)
+    except (OSError, OverflowError) as error:
+        raise _not_listening(host, port, error) from error
+    try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         found.bind((host, port))
         found.listen(1024)
     except (OSError, OverflowError) as error:
-        raise SettingError(
-            "--port", f"cannot listen at {host} port {port}: {error}", advice="Choose another."
-        ) from error
+        found.close()
+        raise _not_listening(host, port, error) from error
     return found
+
+
+def _not_listening(host: str, port: int, error: Exception) -> SettingError:
+    return SettingError("--port", f"cannot listen at {host} port {port}: {error}", advice="Choose another.")
 
 
 def address(listener: socket.socket) -> str:

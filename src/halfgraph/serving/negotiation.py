@@ -107,10 +107,11 @@ def _format(
 ) -> tuple[Format, str]:
     """The format that is asked for by name or by an Accept header, with its media type."""
     offers = list(offered.items())
-    number = choose(accept, [media for _, media in offers]) if name is None else names.get(name.lower())
+    asked = accept if name is None else name
+    by_name = name is not None and "/" not in name  # some clients put the media type there
+    number = names.get(asked.lower()) if by_name else choose(asked, [media for _, media in offers])
     if number is None:
-        asked = f"Accept: {accept}" if name is None else f"format={name}"
         advice = f"There are: {', '.join(media[0].partition(';')[0] for _, media in offers)}."
-        raise Problem(406, f"no format of this answer is among {asked[:200]}", advice=advice)
+        raise Problem(406, f"no format of this answer is {asked[:200]}", advice=advice)
     chosen, media = offers[number]
     return chosen, media[0]

@@ -1,0 +1,119 @@
+"""The JSON API: what the contract says, by example and by what its own description lets schemathesis ask."""
+
+import httpx
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.specs.openapi.checks import positive_data_acceptance
+
+EX = "http://example.org/"
+PEOPLE = f"SELECT ?who {{ ?who <{EX}livesIn> <{EX}city1> }}"
+
+
+def found(answer: httpx.Response) -> dict:
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def error(answer: httpx.Response, status: int) -> dict:
+    assert answer.status_code == status, answer.text
+    told = answer.json()["error"]
+    assert set(told) == {"message", "line", "column", "nearest", "advice"}
+    return told
+
+
+def test_asking_gives_known_and_predicted_answers_and_how_the_query_was_understood(client):
+    answers = found(client.post("/api/ask", json={"query": PEOPLE, "top": 4}))
+    assert answers["variables"] == ["who"]
+    assert answers["known"][0]["row"]["who"]["type"] == "uri"
+    assert len(answers["predicted"]) == 4
+    assert {"entity", "label", "kind", "score"} <= set(answers["predicted"][0])
+    assert {node["role"] for node in answers["explanation"]["nodes"]} == {"anchor", "target"}
+    assert answers["explanation"]["edges"][0]["label"] == "livesIn"
+
+
+def test_an_answer_is_explained_by_triples(client):
+    someone = found(client.post("/api/ask", json={"query": PEOPLE}))["predicted"][0]["entity"]
+    witness = found(client.post("/api/explain", json={"query": PEOPLE, "entity": someone}))
+    assert witness["answer"]["entity"] == someone
+    assert [triple["known"] for triple in witness["triples"]] == [False]
+
+
+def test_a_mistake_in_a_query_is_told_with_its_place(client):
+    told = error(client.post("/api/ask", json={"query": "SELECT ?x {\n ?x ?y }"}), 400)
+    assert (told["line"], told["column"]) == (2, 8)
+
+
+def test_a_misspelt_name_is_told_with_the_nearest(client):
+    told = error(client.post("/api/ask", json={"query": PEOPLE.replace("livesIn", "livesAt")}), 400)
+    assert f"{EX}livesIn" in " ".join(told["nearest"]) or "livesIn" in " ".join(told["nearest"])
+    assert told["line"] == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"query": "DROP ALL"}, 403),
+        ({"query": "SELECT * { SERVICE <http://x/> { ?a ?b ?c } }"}, 403),
+        ({"query": "ASK {}", "top": 0}, 422),
+        ({"query": "ASK {}", "tops": 1}, 422),
+        ({"query": ""}, 422),
+        ({}, 422),
+    ],
+)
+def test_what_is_not_asked_well_is_refused(client, body, status):
+    error(client.post("/api/ask", json=body), status)
+
+
+def test_no_json_at_all_is_400_and_an_unknown_address_404(client):
+    error(client.post("/api/ask", content=b"{", headers={"Content-Type": "application/json"}), 400)
+    error(client.get("/api/nothing"), 404)
+
+
+def test_an_entity_has_its_neighbours_both_ways_and_its_literals(client):
+    page = found(client.get("/api/entity", params={"iri": f"{EX}person7", "limit": 1}))
+    assert (page["label"], page["kind"]) == ("Pérson 7 Müller", "Person")
+    assert {group["relation"]["label"] for group in page["out"]} <= {"livesIn", "knows"}
+    assert page["degree"] == sum(group["count"] for group in page["out"] + page["in"])
+    assert {"relation": f"{EX}age", "value": "27"} in page["literals"]
+    city = found(client.get("/api/entity", params={"iri": f"{EX}city1", "limit": 2}))
+    livers = next(group for group in city["in"] if group["relation"]["label"] == "livesIn")
+    assert len(livers["others"]) == 2 < livers["count"]
+
+
+def test_an_unknown_entity_is_404_with_the_nearest(client):
+    told = error(client.get("/api/entity", params={"iri": f"{EX}persn7"}), 404)
+    assert f"{EX}person7" in told["nearest"]
+
+
+def test_info_tells_graph_model_limits_and_versions_but_no_paths(client, run_folder):
+    info = found(client.get("/api/info"))
+    assert info["graph"]["view"] == "train"
+    assert info["limits"]["rows"] == 200
+    assert info["versions"]["halfgraph"]
+    assert info["prefixes"]["rdf"].startswith("http")
+    assert "source.nq" in info["model"]["card"]
+    assert str(run_folder.parent) not in client.get("/api/info").text
+
+
+def test_the_api_keeps_to_its_own_description(server):
+    schema = schemathesis.openapi.from_url(f"{server.address}/api/openapi.json")
+    asked = []
+    for operation in schema.get_all_operations():
+        strategy = operation.ok().as_strategy()
+
+        @settings(
+            max_examples=15,
+            derandomize=True,
+            deadline=None,
+            database=None,
+            phases=[Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
+        @given(case=strategy)
+        def keeps(case):
+            case.call_and_validate(timeout=60, excluded_checks=[positive_data_acceptance])  # not any text is SPARQL
+
+        keeps()
+        asked.append(operation.ok().path)
+    assert len(asked) == 7

@@ -1,0 +1,113 @@
+"""The application as a whole: the page or how to build it, a good end, and errors at the start."""
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from halfgraph.errors import SettingError
+from halfgraph.serving.api import Serving
+from halfgraph.serving.app import address, application, listening
+from halfgraph.serving.limits import Limits
+from halfgraph.serving.workers import Workers
+from running import PROGRAM, running
+
+A_SECOND = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g <http://example.org/inCountry> ?i }"
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_well_after_what_runs(run_folder, number):
+    with running(run_folder, "--log", "json", "--view", "train") as server, ThreadPoolExecutor(1) as pool:
+        query = {"query": A_SECOND}
+        asked = pool.submit(lambda: httpx.get(f"{server.address}/sparql", params=query, timeout=60))
+        while "halfgraph_running 1" not in httpx.get(f"{server.address}/metrics").text and not asked.done():
+            time.sleep(0.02)
+        assert server.stop(number) == 0
+        assert asked.result().status_code == 200
+        lines = [json.loads(line) for line in server.logged().splitlines() if line.startswith("{")]
+        assert {"time", "method", "path", "status", "seconds", "bytes", "client"} <= set(lines[-1])
+        assert next(line for line in lines if line["path"] == "/sparql")["status"] == asked.result().status_code
+
+
+def started(*options: str) -> "subprocess.CompletedProcess[str]":
+    """How a server that cannot start ends."""
+    return subprocess.run([PROGRAM, "serve", *options], capture_output=True, text=True, timeout=100)
+
+
+def test_what_keeps_the_server_from_starting_is_told_in_a_line(run_folder, tmp_path):
+    ended = started(str(tmp_path))
+    assert (ended.returncode, ended.stderr.count("\n")) == (1, 1)
+    assert "no run here" in ended.stderr
+    assert "--workers" in started(str(run_folder), "--workers", "0").stderr
+
+
+def test_a_worker_that_cannot_open_the_run_is_told(run_folder, tmp_path):
+    broken = tmp_path / "run"
+    broken.mkdir()
+    for name in ("config.toml", "provenance.json"):
+        (broken / name).write_bytes((run_folder / name).read_bytes())
+    ended = started(str(broken), "--port", "0")
+    assert ended.returncode == 1
+    assert "model.safetensors" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_a_port_that_is_taken_is_told():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(SettingError, match="cannot listen"):
+            listening("127.0.0.1", taken.getsockname()[1])
+
+
+def test_any_free_port_is_told_in_the_address():
+    with listening("127.0.0.1", 0) as listener:
+        assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
+
+
+class Broken(Workers):
+    """Workers with a mistake in them."""
+
+    async def ask(self, job):
+        raise KeyError(job["task"])
+
+
+def got(page: Path, *paths: str) -> list[httpx.Response]:
+    """The answers of an application with a mistake in it, and a page or none."""
+
+    async def ask() -> list[httpx.Response]:
+        app = application(Serving(Broken(lambda: None, Limits()), None, {"graph": {}}), "none", page)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+            return [await client.get(path) for path in paths]
+
+    return asyncio.run(ask())
+
+
+def test_the_page_is_served_if_it_is_built(tmp_path):
+    (tmp_path / "index.html").write_text("<!doctype html><title>halfgraph</title>")
+    (tmp_path / "page.js").write_text("1")
+    first, script, outside, nothing = got(tmp_path, "/", "/page.js", "/..%2f..%2fetc/passwd", "/nothing")
+    assert "<title>halfgraph" in first.text
+    assert "javascript" in script.headers["content-type"]
+    assert (outside.status_code, nothing.status_code) == (404, 404)
+    assert nothing.json()["error"]["message"]
+
+
+def test_without_a_page_it_says_how_to_build_it(tmp_path):
+    assert "make web" in got(tmp_path, "/")[0].text
+
+
+def test_a_mistake_of_ours_is_told_in_the_same_shape_and_nothing_of_it_to_the_client(tmp_path, capsys):
+    (answer,) = got(tmp_path, "/api/examples")
+    assert answer.status_code == 500
+    assert set(answer.json()["error"]) == {"message", "line", "column", "nearest", "advice"}
+    assert "KeyError" not in answer.text
+    assert "KeyError" in capsys.readouterr().err
