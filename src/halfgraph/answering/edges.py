@@ -4,6 +4,7 @@ The evidence is the model's cosine in both directions, the vote of entities simi
 ends the relation. What each weighs is fitted on held-out triples (fitting.py).
 """
 
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -85,8 +86,7 @@ class Edges:
     sample: torch.Tensor = field(repr=False)  # the vectors that tell a level
 
     def __post_init__(self) -> None:
-        count = len(self.known.tails)
-        self._room = (np.zeros(count, np.float32), np.empty(count, np.int64))
+        self._make_room()
         self.popularity = lru_cache(maxsize=1024)(self._popularity)
         self.lengths = lru_cache(maxsize=256)(self._lengths)
 
@@ -101,9 +101,16 @@ class Edges:
         return cls(graph, encoder, scale, vectors, ByRelation.of(graph), arrays, groups, vectors[::step])
 
     def another(self, scale: Scale | None = None) -> "Edges":
-        """The same edges for another thread, or with other weights."""
-        shared = (self.vectors, self.known, self.arrays, self.groups, self.sample)
-        return Edges(self.graph, self.encoder, self.scale if scale is None else scale, *shared)
+        """The same edges for another thread, or with other weights; what was computed once is shared."""
+        other = copy(self)
+        other.scale = self.scale if scale is None else scale
+        other._make_room()
+        return other
+
+    def _make_room(self) -> None:
+        """Nothing; there is room of its own for votes."""
+        count = len(self.known.tails)
+        self._room = (np.zeros(count, np.float32), np.empty(count, np.int64))
 
     def _popularity(self, relation: int) -> Scores:
         """The logarithm of the share of a relation's edges that lead to each entity."""

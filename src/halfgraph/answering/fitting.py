@@ -1,14 +1,13 @@
 """What the evidence for an edge weighs, fitted on held-out triples: a logistic regression of a few numbers."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
-import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.answering.edges import Edges, Scale
+from halfgraph.answering.logistic import Examples, logistic
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 
@@ -17,17 +16,6 @@ EVIDENCE = ("cosine", "back", "vote", "popularity")  # what can be switched off
 PAIRS = 1_500  # heads and relations of each sort: with held-out tails, and without
 NEAR, FAR = 100, 200  # wrong tails of each pair: the nearest by model and by votes, and others at random
 LEAST_HELD_OUT = 20  # held-out edges below which there is nothing to fit
-STEADY = 2.0  # how firmly a relation's own offset is held at 0, in held-out edges
-
-
-@dataclass(frozen=True)
-class _Examples:
-    """Edges with what is known of them, whether they are true, and what each counts."""
-
-    features: NDArray[np.float32]  # (n, features)
-    relations: NDArray[np.int64]
-    true: NDArray[np.float32]
-    weights: NDArray[np.float32]
 
 
 def fit(edges: Edges, held_out: KnowledgeGraph, seed: int, *, pairs: int = PAIRS, off: Collection[str] = ()) -> Scale:
@@ -40,21 +28,26 @@ def fit(edges: Edges, held_out: KnowledgeGraph, seed: int, *, pairs: int = PAIRS
         raise SettingError("graph", problem, advice="Split it with a larger validation part.")
     unused = set(off) | ({"level"} if "cosine" in off else set())
     used = np.array([name not in unused for name in FEATURES])
-    return _fitted(_examples(edges, held_out, np.random.default_rng(seed), pairs), used, edges.graph.relation_count)
+    examples = _examples(edges, held_out, np.random.default_rng(seed), pairs)
+    fitted = logistic(replace(examples, features=examples.features[:, used]), edges.graph.relation_count)
+    weights = np.zeros(len(FEATURES))
+    weights[used] = fitted.weights
+    named = {name: round(float(value), 6) for name, value in zip(FEATURES, weights, strict=True)}
+    offsets = tuple(round(float(value), 4) for value in fitted.offsets)
+    return Scale(bias=round(fitted.bias, 6), offsets=offsets, **named)
 
 
-def _examples(edges: Edges, held_out: KnowledgeGraph, rng: np.random.Generator, pairs: int) -> _Examples:
+def _examples(edges: Edges, held_out: KnowledgeGraph, rng: np.random.Generator, pairs: int) -> Examples:
     """Edges from some heads along some relations: those with held-out tails and those without, as often as they are."""
     count = edges.graph.relation_count
     new = _pairs(held_out, count)
     old = np.setdiff1d(_pairs(edges.graph, count), new, assume_unique=True)
-    some: list[_Examples] = []
+    some: list[Examples] = []
     for keys in (new, old):
         chosen = rng.permutation(keys)[:pairs]
         weight = len(keys) / max(len(chosen), 1)
         some += [_of_pair(edges, held_out, int(key // count), int(key % count), weight, rng) for key in chosen]
-    columns = ("features", "relations", "true", "weights")
-    return _Examples(*(np.concatenate([getattr(one, name) for one in some]) for name in columns))
+    return Examples.together(some)
 
 
 def _pairs(graph: KnowledgeGraph, relation_count: int) -> NDArray[np.int64]:
@@ -64,7 +57,7 @@ def _pairs(graph: KnowledgeGraph, relation_count: int) -> NDArray[np.int64]:
 
 def _of_pair(
     edges: Edges, held_out: KnowledgeGraph, head: int, relation: int, weight: float, rng: np.random.Generator
-) -> _Examples:
+) -> Examples:
     """The held-out tails of a head and a relation, and wrong ones: the nearest, and some of the others for all."""
     features = edges.features(head, relation)
     right = held_out.tails_of(head, relation)
@@ -80,33 +73,4 @@ def _of_pair(
     weights[len(chosen) - len(far) :] *= len(others) / max(len(far), 1)
     true = np.zeros(len(chosen), dtype=np.float32)
     true[: len(right)] = 1.0
-    return _Examples(features[chosen], np.full(len(chosen), relation), true, weights)
-
-
-def _fitted(examples: _Examples, used: NDArray[np.bool_], relation_count: int) -> Scale:
-    """The weights of the logistic regression."""
-    features = torch.from_numpy(examples.features[:, used].astype(np.float64))
-    spread = features.std(dim=0).clamp(min=1e-9)
-    features /= spread
-    relations, true, counted = map(torch.from_numpy, (examples.relations, examples.true, examples.weights))
-    true, counted = true.double(), counted.double() / float((examples.true * examples.weights).sum())
-    once = STEADY / float(examples.true.sum())
-    weights = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)
-    bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
-    offsets = torch.zeros(relation_count, dtype=torch.float64, requires_grad=True)
-    optimiser = torch.optim.LBFGS([weights, bias, offsets], max_iter=300, line_search_fn="strong_wolfe")
-
-    def loss() -> float:
-        optimiser.zero_grad()
-        log_odds = features @ weights + bias + offsets.index_select(0, relations)
-        found = (counted * F.binary_cross_entropy_with_logits(log_odds, true, reduction="none")).sum()
-        found = found + once * (offsets.square().sum() + 0.01 * weights.square().sum())
-        found.backward()
-        return float(found.detach())
-
-    optimiser.step(loss)
-    found = np.zeros(len(FEATURES))
-    found[used] = (weights.detach() / spread).numpy()
-    rounded = {name: round(float(value), 6) for name, value in zip(FEATURES, found, strict=True)}
-    own = tuple(round(float(value), 4) for value in offsets.detach())
-    return Scale(bias=round(float(bias.detach()), 6), offsets=own, **rounded)
+    return Examples(features[chosen], true, weights, np.full(len(chosen), relation))
