@@ -6,6 +6,7 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
+from halfgraph.answering.answers import Answers, Cell, Known, Predicted
 from halfgraph.answering.engine import Engine
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.query.prefixes import Prefixes
@@ -62,10 +63,9 @@ def predict(desk: Desk, job: Job) -> Reply:
         found = _ask_engine(desk, job, explain=False)
     except UnknownName as error:  # the standard's answer to a name that is nowhere is no row
         return _exact(desk, job, f"Nothing is predicted: {error}")
-    variables = found["variables"]
-    rows = [_known(answer) for answer in found["known"]] + [_guess(variables[0], one) for one in found["predicted"]]
+    rows = [_known(one) for one in found.known] + [_guess(found.variables[0], one) for one in found.predicted]
     wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
-    return table([*variables, *EXTRA], rows, wanted, _noted(" ".join(found["notes"])))
+    return table([*found.variables, *EXTRA], rows, wanted, _noted(" ".join(found.notes)))
 
 
 def _exact(desk: Desk, job: Job, note: str) -> Reply:
@@ -80,28 +80,22 @@ def _noted(note: str) -> dict[str, str]:
     return {NOTE: line[:1000]} if line else {}
 
 
-def _known(answer: Mapping[str, Any]) -> dict[str, Any]:
+def _known(answer: Known) -> dict[str, Any]:
     """A known answer as a row."""
-    row = {variable: _term(cell) for variable, cell in answer["row"].items()}
+    row = {variable: _term(cell) for variable, cell in answer.row.items()}
     return row | {"_source": {"type": "literal", "value": "known"}}
 
 
-def _term(cell: Mapping[str, Any]) -> dict[str, Any]:
+def _term(cell: Cell) -> dict[str, Any]:
     """A value of a row as in W3C's JSON results."""
-    if cell["type"] == "literal":
-        return literal(cell["value"], cell.get("language"), cell.get("datatype"))
-    return named(cell["value"])
+    return literal(cell.value, cell.language, cell.datatype) if cell.type == "literal" else named(cell.value)
 
 
-def _guess(variable: str, answer: Mapping[str, Any]) -> dict[str, Any]:
+def _guess(variable: str, answer: Predicted) -> dict[str, Any]:
     """A predicted answer as a row."""
-    row = {
-        variable: named(answer["entity"]),
-        "_score": _number(answer["score"]),
-        "_source": {"type": "literal", "value": "predicted"},
-    }
-    confidence = answer.get("confidence")
-    return row if confidence is None else row | {"_confidence": _number(confidence)}
+    row = {variable: named(answer.entity), "_score": _number(answer.score)}
+    row |= {"_source": {"type": "literal", "value": "predicted"}}
+    return row if answer.confidence is None else row | {"_confidence": _number(answer.confidence)}
 
 
 def _number(value: float) -> dict[str, str]:
@@ -112,7 +106,7 @@ def _number(value: float) -> dict[str, str]:
 def ask(desk: Desk, job: Job) -> Reply:
     """The known and the predicted answers with an explanation, as JSON; known rows are cut at the limit."""
     _source(desk, job["query"])
-    found = _ask_engine(desk, job, explain=True)
+    found = _ask_engine(desk, job, explain=True).to_dict()
     count, most = len(found["known"]), desk.limits.rows
     if count > most:
         found["known"] = found["known"][:most]
@@ -120,10 +114,10 @@ def ask(desk: Desk, job: Job) -> Reply:
     return Reply(as_json(found))
 
 
-def _ask_engine(desk: Desk, job: Job, *, explain: bool) -> dict[str, Any]:
+def _ask_engine(desk: Desk, job: Job, *, explain: bool) -> Answers:
     """What the engine answers."""
     chosen = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_kind": job.get("any_kind", False)}
-    return desk.engine.ask(job["query"], job["top"], **chosen, explain=explain).to_dict()
+    return desk.engine.ask(job["query"], job["top"], **chosen, explain=explain)
 
 
 def explain(desk: Desk, job: Job) -> Reply:
