@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import quads
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold, signature
 from making import made, tsv
 from oracles import Named
 
@@ -119,6 +119,28 @@ def any_queries(draw: st.DrawFn, unions: bool = True) -> Query:
             choices.append(st.builds(lambda some, no, kind: Intersect((*some, *no), kind), parts, negated, kinds))
         found.append(draw(st.one_of(choices)))
     return found[-1]
+
+
+def _plainest(parts: list[Query], kind: int | None) -> Query:
+    """The node of a variable with these parts, in its plainest form."""
+    match parts:
+        case [Project() as only]:
+            return Project(only.source, only.relation, kind)
+        case [Union() as only]:
+            return Union(only.parts, kind)
+    return Intersect(tuple(parts), kind)
+
+
+@st.composite
+def full_trees(draw: st.DrawFn, depth: int = 2) -> Query:
+    """A tree in its plainest form with unions, negations and entities among the parts of its variables."""
+    inner = full_trees(depth=depth - 1) if depth else st.nothing()
+    choices = st.lists(inner | anchors, min_size=2, max_size=3, unique_by=signature) if depth else st.nothing()
+    positive = st.builds(Project, inner | anchors, relations) | st.builds(lambda some: Union(tuple(some)), choices)
+    negative = st.builds(Negate, inner | anchors)
+    parts = draw(st.lists(positive, min_size=1, max_size=2, unique_by=signature))
+    others = draw(st.lists(anchors | negative if depth else negative, max_size=2, unique_by=signature))
+    return _plainest([*parts, *others], draw(kinds))
 
 
 def store_of(graph: Graph) -> pyoxigraph.Store:

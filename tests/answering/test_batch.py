@@ -11,6 +11,8 @@ TEMPLATES = [
     "SELECT DISTINCT ?x {{ <person{0}> <knows>/<knows>/<lives_in> ?x }}",
     "SELECT DISTINCT ?x {{ ?x a <Person> ; <lives_in> <city{0}> }}",
     "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> }} LIMIT 7 OFFSET 2",
+    "SELECT DISTINCT ?x {{ {{ ?x <lives_in> <city{0}> }} UNION {{ ?x <knows> <person{1}> }} }}",
+    "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> MINUS {{ ?x <knows> <person{1}> }} FILTER(?x != <person{0}>) }}",
     "SELECT ?x ?y {{ ?x <lives_in> ?y . ?y ^<lives_in> <person{0}> }}",
     "SELECT DISTINCT ?x {{ ?x <knows> ?y . ?y <lives_in> <city{0}> . ?z <knows> ?y, ?w . ?w <lives_in> <city{1}> }}",
 ]

@@ -12,7 +12,17 @@ from halfgraph.query.prefixes import COMMON, Prefixes
 from halfgraph.query.spelled import drawing, one_line, to_sparql
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, shared_variables
 from making import made, tsv
-from spelled_strategies import answers, any_queries, dags, graph_data, store_of, trees, typed_graph, whole_graph
+from spelled_strategies import (
+    answers,
+    any_queries,
+    dags,
+    full_trees,
+    graph_data,
+    store_of,
+    trees,
+    typed_graph,
+    whole_graph,
+)
 
 DBO, DBR = COMMON["dbo"], COMMON["dbr"]
 UCLA = "University_of_California,_Los_Angeles"
@@ -52,7 +62,7 @@ def relation(graph: Graph, name: str) -> int:
     return 2 * found
 
 
-@given(graph_data(), trees() | dags())
+@given(graph_data(), trees() | dags() | full_trees())
 def test_the_store_answers_the_spelled_query_as_exact_does(data, query) -> None:
     with typed_graph(*data) as graph:
         assert answers(store_of(graph), to_sparql(query, graph), graph) == Exact(graph.train).answers(query).tolist()

@@ -159,6 +159,7 @@ class Answers:
     notes: Sequence[str] = ()
     mode: str = "vector"
     seconds: float = 0.0
+    target: str = ""  # the variable that predicted answers are of; the first if not said
 
     def to_dict(self) -> dict[str, Any]:
         """The answers, ready for JSON."""
@@ -168,7 +169,7 @@ class Answers:
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[dict[str, dict[str, str]]]]:
         """The variables and the rows as W3C's JSON has them, known ones first; annotated with ?_score and the like."""
         known = [({name: cell.term() for name, cell in one.row.items()}, "known", None, None) for one in self.known]
-        target = self.variables[0] if self.variables else ""
+        target = self.target or next(iter(self.variables), "")
         predicted = [({target: _named(one.entity)}, "predicted", one.score, one.confidence) for one in self.predicted]
         if not annotate:
             return list(self.variables), [row for row, *_ in (*known, *predicted)]

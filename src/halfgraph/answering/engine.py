@@ -26,6 +26,7 @@ from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.shapes import path
 from halfgraph.query.tree import Anchor, Query, kind_of
+from halfgraph.sparql.allowing import AT_ONCE, allowed
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.templates import Templates
@@ -102,10 +103,10 @@ class Engine:
         laid = Laid.of(reading)
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
-        predicted = self._predicted(laid, looked, all_known, cut, any_kind)
+        predicted = self._predicted(reading, laid, looked, all_known, cut, any_kind)
         predicted = surer(self._sure(mode, reading.query, predicted), min_confidence)
         explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
-        return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun))
+        return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
@@ -131,7 +132,11 @@ class Engine:
         read = []
         for place, text in enumerate(texts):
             try:
-                read.append((place, *self.templates.template(text)))
+                template, names = self.templates.template(text)
+                if template.reading.restriction or template.reading.witnesses:
+                    found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
+                else:
+                    read.append((place, template, names))
             except (SparqlError, UnknownName):
                 found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
         for group in gather(read):
@@ -191,21 +196,42 @@ class Engine:
         if reading.offset and (reading.limit is None or len(known) < reading.limit):
             rows = self.names.known(self.facts.rows(uncut(text, self.graph)))
             count = len(rows) - reading.offset
-        found = (self.names.find(answer.entity) for answer in rows)
+        cells = (answer.row.get(reading.target) for answer in rows)
+        found = (None if cell is None else self.names.find(cell.value) for cell in cells)
         entities = np.array([entity for entity in found if entity is not None], dtype=np.int32)
         return entities, Cut.of(count, reading.limit, top)
 
     def _predicted(
-        self, laid: Laid, looked: Looked, known: NDArray[np.int32], cut: Cut, any_kind: bool
+        self, reading: Reading, laid: Laid, looked: Looked, known: NDArray[np.int32], cut: Cut, any_kind: bool
     ) -> list[Predicted]:
-        """The likeliest entities that are not known to be answers."""
+        """The likeliest entities that are not known to be answers, and that the store lets pass."""
         among = slice(0, len(self.graph.entities)) if any_kind else self._among(laid, known)
-        ranked = self.index.nearest(looked.vectors[laid.target], cut.skip + cut.take, among=among, without=known)
+        wanted = cut.skip + cut.take
+        count = len(self.graph.entities) if reading.restriction else wanted
+        ranked = self.index.nearest(looked.vectors[laid.target], count, among=among, without=known)
+        ranked = self._let_pass(reading, ranked, wanted)
         found = []
         for number, score in ranked[cut.skip :]:
             entity = self.names.entity(number)
             found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
         return found
+
+    def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
+        """The first so many that the query's tests of literals are true of."""
+        if not reading.restriction:
+            return ranked
+        found: list[tuple[int, float]] = []
+
+        def asked(text: str) -> list[str]:
+            return [row[reading.target]["value"] for row in self.facts.rows(text).bindings]
+
+        for first in range(0, len(ranked), AT_ONCE):
+            some = ranked[first : first + AT_ONCE]
+            passes = allowed(asked, reading, self.graph, [number for number, _ in some])
+            found += [one for one, passing in zip(some, passes.tolist(), strict=True) if passing]
+            if len(found) >= wanted:
+                break
+        return found[:wanted]
 
     def _sure(self, mode: str, query: Query, predicted: Sequence[Predicted]) -> list[Predicted]:
         """The answers with their confidence, where it was measured."""

@@ -30,14 +30,18 @@ def query(
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """
     from halfgraph.graph.folder import Graph
+    from halfgraph.graph.store import open_store
     from halfgraph.query.exact import Exact
     from halfgraph.query.shapes import shape_of
     from halfgraph.query.spelled import drawing, one_line, to_sparql
+    from halfgraph.sparql.allowing import allowed
     from halfgraph.sparql.reading import read
 
     graph = Graph.open(folder)
     reading = read(sparql_text(sparql), graph)
     answers = Exact(getattr(graph, view.value)).answers(reading.query)
+    if reading.restriction:
+        answers = answers[allowed(open_store(graph, view.value), reading, graph, answers.tolist())]
     kept = answers[reading.offset :][: reading.limit]
     names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
     if json:
@@ -46,11 +50,14 @@ def query(
                 "structure": shape_of(reading.query),
                 "reads": one_line(reading.query, graph, reading.target),
                 "sparql": to_sparql(reading.query, graph, reading.target),
+                "tested_by_the_store": reading.restriction,
                 "answers": [{"entity": name, "label": label} for name, label in names],
             }
         )
         return
     note(drawing(reading.query, graph, reading.target))
+    if reading.restriction:
+        note(f"tested by the store: {reading.restriction}")
     title = f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {shape_of(reading.query)}"
     print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
     if len(names) > top:

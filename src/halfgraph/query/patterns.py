@@ -177,17 +177,30 @@ def by_name(name: str) -> list[tuple[int, str]]:
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]
 
 
-def build(edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str]) -> dict[str, Query]:
-    """The node of each variable; the edges differ, and the order has each variable after its sources."""
+def build(
+    edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
+) -> dict[str, Query]:
+    """The node of each variable; the edges differ, and the order has each variable after its sources.
+
+    `others` are further parts of a variable: entities, unions and negations.
+    """
     found: dict[str, Query] = {}
     for variable in order:
-        parts = [(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
-        kind = kinds.get(variable)
-        if len(parts) == 1:
-            found[variable] = Project(*parts[0], kind)
-        else:
-            found[variable] = Intersect(tuple(Project(source, relation) for source, relation in parts), kind)
+        parts = [Project(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
+        found[variable] = _variable([*parts, *others.get(variable, ())], kinds.get(variable))
     return found
+
+
+def _variable(parts: Sequence[Query], kind: int | None) -> Query:
+    """The node of a variable in its plainest form."""
+    match parts:
+        case [Project() as only]:
+            return Project(only.source, only.relation, kind)
+        case [Union(kind=None) as only]:
+            return Union(only.parts, kind)
+        case [Anchor() as only] if kind is None:
+            return only
+    return Intersect(tuple(parts), kind)
 
 
 def _node(term: Term, found: Mapping[str, Query]) -> Query:

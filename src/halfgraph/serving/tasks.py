@@ -63,7 +63,8 @@ def predict(desk: Desk, job: Job) -> Reply:
         found = _ask_engine(desk, job, explain=False)
     except UnknownName as error:  # the standard's answer to a name that is nowhere is no row
         return _exact(desk, job, f"Nothing is predicted: {error}")
-    rows = [_known(one) for one in found.known] + [_guess(found.variables[0], one) for one in found.predicted]
+    target = found.target or found.variables[0]
+    rows = [_known(one) for one in found.known] + [_guess(target, one) for one in found.predicted]
     wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
     return table([*found.variables, *EXTRA], rows, wanted, _noted(" ".join(found.notes)))
 

@@ -10,8 +10,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.graph.vocabulary import Vocabulary, local_name
 from halfgraph.query.patterns import Term
-from halfgraph.query.tree import Anchor
-from halfgraph.sparql.parsing import Iri, Node, Triple, Variable
+from halfgraph.query.tree import Anchor, Query
+from halfgraph.sparql.parsing import Iri, Node, Said, Triple, Value, Variable
 from halfgraph.sparql.refusals import refused
 from halfgraph.sparql.tokens import Place, Source
 
@@ -20,10 +20,14 @@ _MOST_KINDS = 12  # kinds listed where none is near
 
 @dataclass
 class Named:
-    """The patterns of a query: links (term, relation as the triples have it, term), and the kinds of variables."""
+    """The patterns of a query: links (term, relation as the triples have it, term), and the kinds of variables.
+
+    `parts` are queries that lead to a variable by themselves, or that must not.
+    """
 
     links: list[tuple[Term, int, Term]] = field(default_factory=list)
     kinds: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, list[Query]] = field(default_factory=dict)
 
 
 def name_patterns(triples: Iterable[Triple], graph: Graph, source: Source) -> Named:
@@ -35,16 +39,6 @@ def name_patterns(triples: Iterable[Triple], graph: Graph, source: Source) -> Na
     return naming.named
 
 
-def refuse_literal(graph: Graph, source: Source) -> None:
-    """Nothing, or an error for a literal, with the entities of that label."""
-    token = source.literal()
-    if token is None:
-        return
-    near = Naming(graph, source).nearest(graph.entities, token.text.strip("'\"")) if token.kind == "string" else []
-    such = f", such as {near[0]}" if near else ""
-    raise refused("literal", source.place(token), text=token.text, such=such)
-
-
 @dataclass(frozen=True)
 class Naming:
     """What finds the numbers of names."""
@@ -53,8 +47,10 @@ class Naming:
     source: Source
     named: Named = field(default_factory=Named)
 
-    def add(self, subject: Node, predicate: Node, object_: Node) -> None:
+    def add(self, subject: Said, predicate: Said, object_: Said) -> None:
         """Nothing; one more triple becomes a link or a kind."""
+        if isinstance(subject, Value) or isinstance(predicate, Value) or isinstance(object_, Value):
+            raise self.literal()
         if isinstance(predicate, Variable):
             raise refused("variable relation", self.place(predicate), name=predicate.shown())
         if isinstance(subject, Iri) and isinstance(object_, Iri):
@@ -67,6 +63,13 @@ class Naming:
             self.add_kind(subject, object_)
         else:
             self.named.links.append((self.term(subject), self.relation(predicate), self.term(object_)))
+
+    def literal(self) -> HalfgraphError:
+        """The error for a literal in the place of an entity, with the entities of that label."""
+        token = next(one for one in self.source.body if one.kind in ("string", "number") or one.says("TRUE", "FALSE"))
+        near = self.nearest(self.graph.entities, token.text.strip("'\"")) if token.kind == "string" else []
+        such = f", such as {near[0]}" if near else ""
+        return refused("literal", self.source.place(token), text=token.text, such=such)
 
     def is_entity_type(self, object_: Node) -> bool:
         """Whether rdf:type is a relation of the graph like any other, and leads to this."""

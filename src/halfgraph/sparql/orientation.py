@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from halfgraph.query.patterns import Edge, Term, by_name
-from halfgraph.query.tree import Anchor
+from halfgraph.query.tree import Anchor, Negate
 from halfgraph.sparql.naming import Named, place_of
 from halfgraph.sparql.parsing import Variable
 from halfgraph.sparql.refusals import refused
@@ -33,11 +33,12 @@ class Net:
     def of(cls, named: Named, target: str) -> "Net":
         """The net of some patterns."""
         ways = [way for first, _, second in named.links for way in ((first, second), (second, first))]
-        names = {one for one, _ in ways if isinstance(one, str)} | {*named.kinds, target}
+        names = {one for one, _ in ways if isinstance(one, str)} | {*named.kinds, *named.parts, target}
         between = [(one, other) for one, other in ways if isinstance(one, str) and isinstance(other, str)]
         neighbours = {name: frozenset(other for one, other in between if one == name) for name in names}
-        tied = frozenset(one for one, other in ways if isinstance(one, str) and isinstance(other, Anchor))
-        return cls(neighbours, tied, target)
+        tied = {one for one, other in ways if isinstance(one, str) and isinstance(other, Anchor)}
+        led_to = {name for name, parts in named.parts.items() if any(not isinstance(part, Negate) for part in parts)}
+        return cls(neighbours, frozenset(tied | led_to), target)
 
     @property
     def inner(self) -> list[str]:
@@ -78,6 +79,9 @@ def _rank(name: str) -> tuple[bool, list[tuple[int, str]]]:
 def orient(named: Named, target: str, source: Source) -> tuple[list[str], list[Edge]]:
     """The variables in order, the target last, and the edges from earlier to later; or an error without an order."""
     net = Net.of(named, target)
+    for name, parts in named.parts.items():
+        if all(isinstance(part, Negate) for part in parts) and name not in net.tied and not net.neighbours[name]:
+            raise refused("only negative", place_of(source, Variable(name)), name=Variable(name).shown())
     refuse_unorderable(net, source)
     order = [*find_order(net), target]
     place = {name: number for number, name in enumerate(order)}

@@ -5,14 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.patterns import build
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Query
-from halfgraph.sparql.naming import name_patterns, refuse_literal
-from halfgraph.sparql.orientation import orient
-from halfgraph.sparql.parsing import Parsed, Variable, parse
+from halfgraph.sparql.building import Building
+from halfgraph.sparql.groups import Among, Test
+from halfgraph.sparql.parsing import Group, Parsed, Without, parse, variables_of
 from halfgraph.sparql.refusals import refuse_size, refuse_update, refuse_words, refused
+from halfgraph.sparql.restricting import spelled, split_tests
 from halfgraph.sparql.syntax import check
 from halfgraph.sparql.tokens import Source
 
@@ -27,6 +28,8 @@ class Reading:
     limit: int | None
     offset: int
     variables: Mapping[str, Query]  # the node of each variable; blank nodes are _:b, [1], middles of paths /1.1
+    witnesses: Mapping[str, Query]  # the nodes of the other variables that are asked for
+    restriction: str = ""  # patterns on ?target that only the store can test; see restricting.allowed
 
 
 _SEEN: "OrderedDict[tuple[object, ...], Reading]" = OrderedDict()
@@ -53,26 +56,66 @@ def read_anew(text: str, graph: Graph) -> Reading:
     refuse_update(source)
     check(source)
     refuse_words(source)
-    refuse_literal(graph, source)
     parsed = parse(source)
-    target = _target(parsed, source)
-    named = name_patterns(parsed.triples, graph, source)
-    order, edges = orient(named, target, source)
-    nodes = build(edges, named.kinds, order)
-    return Reading(nodes[target], target, parsed.distinct, parsed.limit, parsed.offset, MappingProxyType(nodes))
+    selected = _selected(parsed, source)
+    nodes, target, restriction = _nodes(parsed, selected, graph, source)
+    witnesses = {name: nodes[name] for name in selected if name != target}
+    return Reading(
+        nodes[target],
+        target,
+        parsed.distinct,
+        parsed.limit,
+        parsed.offset,
+        MappingProxyType(nodes),
+        MappingProxyType(witnesses),
+        restriction,
+    )
 
 
-def _target(parsed: Parsed, source: Source) -> str:
-    """The one variable that is asked for."""
-    terms = dict.fromkeys(term for triple in parsed.triples for term in triple if isinstance(term, Variable))
-    names = [term.name for term in terms if term.name[0] not in "_[/"]
-    selected = list(dict.fromkeys(names if parsed.selected is None else parsed.selected))
+def _nodes(parsed: Parsed, selected: list[str], graph: Graph, source: Source) -> tuple[dict[str, Query], str, str]:
+    """The node of each variable, the variable that is the target, and what the store must test of it.
+
+    Of several variables that are asked for the first is taken that all others can lead to.
+    """
+    first: SparqlError | None = None
+    for target in selected:
+        try:
+            group, tests = split_tests(parsed.group, target, graph, source)
+            nodes = Building(graph, source).nodes(group, target)
+            if set(selected) <= set(nodes):
+                return nodes, target, spelled(tests)
+        except SparqlError as error:
+            if len(selected) == 1:
+                raise
+            first = first or error
+    tokens = [token for token in source.tokens[source.prologue_end :] if token.kind == "variable" or token.says("*")]
+    place = source.place(tokens[0 if parsed.selected is None else 1])
+    names = ", ".join(f"?{name}" for name in selected)
+    raise refused("several variables", place, count=len(selected), names=names) from first
+
+
+def _selected(parsed: Parsed, source: Source) -> list[str]:
+    """The variables that are asked for."""
+    names = [name for name in variables_of(parsed.group) if name[0] not in "_[/"]
+    tested = {name for item in parsed.group if isinstance(item, Test) for name in item.variables}
+    selected = (
+        list(dict.fromkeys([name for name in names if name not in tested] or names))
+        if parsed.selected is None
+        else list(dict.fromkeys(parsed.selected))
+    )
     tokens = [token for token in source.tokens[source.prologue_end :] if token.kind == "variable" or token.says("*")]
     if not selected:
         raise refused("no variable", source.place(tokens[0] if tokens else None))
-    if len(selected) > 1:
-        place = source.place(tokens[0 if parsed.selected is None else 1])
-        raise refused("several variables", place, count=len(selected), names=", ".join(f"?{name}" for name in selected))
-    if selected[0] not in names:
-        raise refused("missing variable", source.place(tokens[0]), name=selected[0])
-    return selected[0]
+    for name in selected:
+        if name not in names and not _is_negated(name, parsed.group):
+            raise refused("missing variable", source.place(tokens[0]), name=name)
+    return selected
+
+
+def _is_negated(name: str, group: Group) -> bool:
+    """Whether a variable stands in what is taken away, so that it is known what is meant, if not how to find it."""
+    return any(
+        (isinstance(item, Without) and name in variables_of(item.group))
+        or (isinstance(item, Among) and item.variable == name)
+        for item in group
+    )

@@ -9,6 +9,7 @@ LONGEST = 100_000  # characters
 MOST_TOKENS = 5_000
 MOST_PATTERNS = 200
 DEEPEST = 20  # brackets in brackets
+MOST_CHOICES = 32  # queries that one with choices is taken apart into
 
 
 @dataclass(frozen=True)
@@ -29,19 +30,32 @@ REFUSALS = {
         ("OPTIONAL",),
     ),
     "UNION": Refusal(
-        "UNION asks for alternatives, and here every pattern must hold",
-        "Ask each alternative in a query of its own.",
-        ("UNION",),
+        "the parts of a choice do not all speak of ?{name}, so they are no alternatives for it",
+        "Use one variable for the same thing in all parts of the UNION.",
     ),
     "FILTER": Refusal(
-        "FILTER tests values, and a query here is made of triple patterns alone",
-        "Leave it out and sort the answers afterwards; to ask for a class of things, write ?x a Class.",
-        ("FILTER",),
+        "this FILTER tests {names}, and only ?{target}, which is asked for, and its values can be tested",
+        "Compare other variables with entities by =, !=, IN or NOT IN, or leave the FILTER out.",
     ),
-    "MINUS": Refusal(
-        "MINUS takes answers away, and here every pattern must hold",
-        "Ask for what is to be taken away in a query of its own.",
-        ("MINUS",),
+    "EXISTS": Refusal(
+        "EXISTS stands inside an expression, and patterns cannot be tested there",
+        "Write FILTER EXISTS {{ ... }} or FILTER NOT EXISTS {{ ... }} by itself.",
+    ),
+    "literal type": Refusal(
+        "the store cannot compare literals of the type {name}",
+        "Use a number, a date, a string or another type of XML Schema.",
+    ),
+    "negation": Refusal(
+        "{word} shares {shared} with what it takes away from, and it must share one variable",
+        "Let only the variable whose values are to be taken away stand both inside and outside.",
+    ),
+    "only negative": Refusal(
+        "all that is said of {name} is what it is not, and that has no end of answers",
+        "Add a pattern that says what it is.",
+    ),
+    "choices": Refusal(
+        f"there are more than {MOST_CHOICES} ways to choose among the alternatives",
+        "Ask some of them in a query of their own.",
     ),
     "BIND": Refusal(
         "BIND computes a value, and a query here is made of triple patterns alone",
@@ -49,9 +63,8 @@ REFUSALS = {
         ("BIND", "LET"),
     ),
     "VALUES": Refusal(
-        "VALUES lists alternatives, and here every pattern must hold",
-        "Write one entity into the patterns, and ask a query for each.",
-        ("VALUES",),
+        "VALUES can list the entities of one variable only",
+        "Write a VALUES for each variable, without UNDEF.",
     ),
     "aggregate": Refusal(
         "{word} computes over all answers, and a query here gives the answers themselves",
@@ -111,8 +124,8 @@ REFUSALS = {
     ),
     "path operator": Refusal(
         "the path operator {word} leaves open which relations to follow",
-        "Write out the path that you mean; / (one relation after another) and ^ (inverse) can be read.",
-        ("*", "+", "?", "|", "!"),
+        "Write out the path that you mean; / (one relation after another), | (either) and ^ (inverse) can be read.",
+        ("*", "+", "?", "!"),
         inside=True,
     ),
     "other words": Refusal("{word} is not among the words that can be read", "Leave it out."),
@@ -122,8 +135,8 @@ REFUSALS = {
         ("<<", ">>", "{|", "|}", "~"),
     ),
     "several variables": Refusal(
-        "the query selects {count} variables ({names}), and only one can be predicted",
-        "Select the one whose answers you want.",
+        "the query selects {count} variables ({names}), and none of them can be predicted from the others",
+        "Select the one whose answers you want, or tie them to known entities.",
     ),
     "no variable": Refusal("the query selects no variable", "Put a variable in place of what you want to know."),
     "missing variable": Refusal(
@@ -197,7 +210,10 @@ def refuse_update(source: Source) -> None:
 
 
 # In a valid text a bare word is a keyword or a function; these are the keywords of what can be read.
-READ = {"SELECT", "DISTINCT", "REDUCED", "WHERE", "LIMIT", "OFFSET", "PREFIX", "BASE", "A", "TRUE", "FALSE"}
+READ = {
+    *("SELECT", "DISTINCT", "REDUCED", "WHERE", "LIMIT", "OFFSET", "PREFIX", "BASE", "A", "TRUE", "FALSE"),
+    *("UNION", "MINUS", "FILTER", "NOT", "EXISTS", "VALUES", "UNDEF"),
+}
 _BY_WORD = {word: feature for feature, row in REFUSALS.items() for word in row.words}
 
 
@@ -214,7 +230,7 @@ def refuse_words(source: Source) -> None:
     signs = {token.start - 1 for token in source.tokens if token.kind == "number"}
     for token in source.tokens:
         feature = _feature(token, token.start in inside)
-        if feature is not None and token.start not in signs:
+        if feature is not None and token.start not in signs and token.start not in source.tested:
             raise refused(feature, source.place(token), word=token.text.upper())
 
 

@@ -44,7 +44,13 @@ class Template:
         for node in nodes(self.reading.query):
             built[id(node)] = _renamed(node, built, entity, relation)
         variables = {name: built[id(node)] for name, node in self.reading.variables.items()}
-        return replace(self.reading, query=built[id(self.reading.query)], variables=MappingProxyType(variables))
+        witnesses = {name: built[id(node)] for name, node in self.reading.witnesses.items()}
+        return replace(
+            self.reading,
+            query=built[id(self.reading.query)],
+            variables=MappingProxyType(variables),
+            witnesses=MappingProxyType(witnesses),
+        )
 
 
 def _renamed(
@@ -90,6 +96,8 @@ class Templates:
             read(text, self.graph)  # which refuses it
         key, names = self._key(Source(text, Prefixes.of(self.graph)))
         template = self._seen.get(key)
+        if template is not None and template.reading.restriction:  # it has names of its own
+            return Template(read(text, self.graph), names), names
         if template is None:
             template = self._seen[key] = Template(read(text, self.graph), names)
             while len(self._seen) > _MOST:

@@ -35,7 +35,6 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL,
 )
-_DOTS_IN_A_GROUP = 20
 _FORMS = ("SELECT", "CONSTRUCT", "ASK", "DESCRIBE")
 
 
@@ -109,24 +108,6 @@ class Source:
                 end = token.start + len(token.text)
         return "".join([*pieces, self.text[end:]])
 
-    def plain(self) -> str:
-        """The query for rdflib: without prologue and comments, a space between any two tokens, groups side by side.
-
-        rdflib's parser calls itself at each dot and gives up at about eighty, while groups one after another it takes
-        in a loop. In what can be read a brace, as a dot, only stands between patterns that are joined.
-        """
-        ends = {self.body[0]: "{ {", self.body[-1]: "} }"}
-        pieces, dots = [], 0
-        for before, token in pairwise([Token("mark", "", 0), *self.tokens[self.prologue_end :]]):
-            dots += token.says(".")
-            if token in ends:
-                pieces.append(ends[token])
-            elif token.says("{", "}") or (token.says(".") and dots % _DOTS_IN_A_GROUP == 0):
-                pieces.append("} {")
-            elif not (token.says(".") and before.says("{", "}")):
-                pieces.append(token.strict())
-        return " ".join(pieces)
-
     def iri(self, text: str) -> str | None:
         """The IRI that <...> or a prefixed name stands for; None where its prefix is not declared."""
         if text.startswith("<"):
@@ -164,10 +145,20 @@ class Source:
         """The first token between the braces that stands for an IRI."""
         return next((token for token in self.body if self.meaning(token) == f"<{iri}>"), None)
 
-    def literal(self) -> Token | None:
-        """The first literal between the braces."""
-        found = (token for token in self.body if token.kind in ("string", "number") or token.says("TRUE", "FALSE"))
-        return next(found, None)
+    @cached_property
+    def tested(self) -> frozenset[int]:
+        """Where the tokens of expressions begin, the function and the brackets of a FILTER."""
+        found, depth, testing = set[int](), 0, False
+        for before, token in pairwise(self.body):
+            testing = testing or token.says("FILTER")
+            if before.says("FILTER") and not token.says("NOT", "EXISTS"):
+                found.add(token.start)
+            depth += testing and token.says("(")
+            if depth:
+                found.add(token.start)
+            depth -= testing and token.says(")")
+            testing = testing and not (token.says("{") or (token.says(")") and not depth))
+        return frozenset(found)
 
 
 def resolved(text: str, base: str) -> str:
