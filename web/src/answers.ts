@@ -2,6 +2,7 @@
 import { html, nothing, svg, type PropertyDeclarations } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import * as icons from "./icons";
+import { toEntity } from "./place";
 import { Plain } from "./plain";
 import { save, toCsv } from "./saving";
 import type { Answers, Known, Predicted } from "./types";
@@ -104,7 +105,7 @@ export class AnswerTable extends Plain {
                   : html`<th class="asked" scope="col">${name}${kind ? html` <span>(${kind})</span>` : nothing}</th>`,
               )}
               <th class="source" scope="col">Source</th>
-              <th class="sure" scope="col">${sureWord(answers)}</th>
+              ${answers.predicted.length ? html`<th class="sure" scope="col">${sureWord(answers)}</th>` : nothing}
             </tr>
           </thead>
           <tbody @keydown=${this.#step}>
@@ -157,25 +158,29 @@ export class AnswerTable extends Plain {
   #row(row: Row, rank: number, columns: string[], alike: boolean) {
     const key = `${rank} ${row.entity}`;
     const open = this.open === key;
-    const explained = row.source === "predicted" || row.row[columns[0] ?? ""]?.type !== "literal";
-    const toggle = () => {
-      if (!String(getSelection())) this.open = open ? "" : key;
+    const guessed = (this.answers?.predicted.length ?? 0) > 0;
+    const named = row.source === "predicted" || row.row[columns[0] ?? ""]?.type === "uri";
+    const explained = named && (this.answers?.explanation.nodes.length ?? 0) > 0;
+    const toggle = (event: Event) => {
+      const onLink = event.target instanceof Element && event.target.closest("a");
+      if (!onLink && !String(getSelection())) this.open = open ? "" : key;
     };
-    return html`<tr class="answer ${row.source}" ?data-open=${open} @click=${explained ? toggle : nothing}>
+    return html`<tr class="answer ${row.source} ${explained ? "opens" : ""}" ?data-open=${open} @click=${explained ? toggle : nothing}>
         <td class="rank">${rank}</td>
         ${columns.map((name, index) => index
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${head(row, open, explained)}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
+            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
-        <td class="sure">${sure(row)}</td>
+        ${guessed ? html`<td class="sure">${sure(row)}</td>` : nothing}
       </tr>
       ${open
         ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity}></answer-witness></td></tr>`
         : nothing}`;
   }
 
-  /** Arrow keys go from answer to answer. */
+  /** Arrow keys go from answer to answer, Escape closes the reason. */
   #step(event: KeyboardEvent): void {
+    if (event.key === "Escape") this.open = "";
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     const here = event.target as HTMLElement;
     if (!by || !here.matches("button.label")) return;
@@ -188,8 +193,9 @@ export class AnswerTable extends Plain {
 /** The kind that all answers have; nothing where they differ. */
 const kindOf = (rows: Row[]) => (rows.every((row) => row.kind === rows[0]?.kind) ? (rows[0]?.kind ?? "") : "");
 
-function head(row: Row, open: boolean, explained: boolean) {
-  if (!explained) return html`<span class="label">${row.label}</span>`;
+const linked = (iri: string, label: string) => html`<a href=${toEntity(iri)}>${label}</a>`;
+
+function head(row: Row, open: boolean) {
   return html`<button class="label" aria-expanded=${open} title="Why this is an answer">${icons.right()}<span>${row.label}</span></button>`;
 }
 
@@ -210,6 +216,7 @@ function said(row: Row): string {
 
 function termOf(row: Row, name: string) {
   const term = row.source === "known" ? row.row[name] : undefined;
+  if (term?.type === "uri") return linked(term.value, term.label ?? term.value);
   return term ? (term.label ?? term.value) : html`<span class="kind">–</span>`;
 }
 

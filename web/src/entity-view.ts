@@ -77,6 +77,7 @@ export class EntityView extends Plain {
 
   #page(found: EntityPage) {
     const more = [...found.out, ...found.in].some((group) => group.count > group.others.length);
+    const values = (found.literals ?? []).filter((one) => one.value !== found.label); // the label is the title
     return html`<header>
         <h2 tabindex="-1">${found.label}</h2>
         <p class="kind">${found.kind ? html`${found.kind} · ` : nothing}${many(found.degree, "triple")}</p>
@@ -86,8 +87,8 @@ export class EntityView extends Plain {
           <a href=${entityAddress(found.entity)} target="_blank">as JSON</a>
         </p>
       </header>
-      ${found.literals?.length
-        ? html`<section><h3>Values</h3><dl>${found.literals.map(
+      ${values.length
+        ? html`<section><h3>Values</h3><dl>${values.map(
             (one) => html`<div><dt>${typeof one.relation === "string" ? local(one.relation) : one.relation.label}</dt><dd>${one.value}</dd></div>`,
           )}</dl></section>`
         : nothing}

@@ -2,7 +2,7 @@
 import { html, nothing, type PropertyDeclarations } from "lit";
 import "./about";
 import type { AboutDialog } from "./about";
-import { rowsOf } from "./answers";
+import "./answers";
 import * as api from "./api";
 import "./drop-menu";
 import "./editor";
@@ -16,10 +16,10 @@ import { copy } from "./saving";
 import * as states from "./states";
 import * as theme from "./theme";
 import type { Answers, Example, Fault, Info } from "./types";
-import { count, took } from "./words";
+import { count } from "./words";
 
 type Doing = "nothing" | "asking" | "answered" | "refused";
-const WAYS: Record<string, string> = { vector: "by vectors", scored: "by scores", both: "by vectors and scores" };
+const MAC = navigator.platform.startsWith("Mac");
 const AGAIN = 2000; // milliseconds between two looks for a server that is gone
 const SHOWN = 2500; // milliseconds for which a short message stays
 
@@ -74,8 +74,9 @@ export class HalfgraphPage extends Plain {
   /** Graph, model and examples; a first visit finds the first example in the editor. */
   async #load(): Promise<void> {
     try {
-      [this.info, this.examples] = await Promise.all([api.info(), api.examples()]);
+      this.info = await api.info();
       this.#editor.prefixes = this.info.prefixes;
+      this.examples = await api.examples();
       if (!this.#editor.text) this.#editor.text = this.examples[0]?.query ?? "";
     } catch (error) {
       if (error instanceof api.Refusal) this.#tell(error.message);
@@ -125,6 +126,7 @@ export class HalfgraphPage extends Plain {
       const answers = await api.ask(question, stop.signal);
       if (stop.signal.aborted) return;
       [this.answers, this.fault, this.doing] = [answers, null, "answered"];
+      document.title = `${states.summary(answers)} · halfgraph`;
     } catch (error) {
       if (stop.signal.aborted) return;
       this.#refused(error);
@@ -176,6 +178,7 @@ export class HalfgraphPage extends Plain {
         <entity-view iri=${this.at.entity ?? ""} @close-entity=${() => (location.hash = place.write({ ...this.at, entity: null }))}></entity-view>
       </main>
       <about-dialog .info=${this.info}></about-dialog>
+      <p class="unseen" role="status">${this.#spoken()}</p>
       <p class="message" role="status" ?data-shown=${this.message !== ""}>${this.message}</p>`;
   }
 
@@ -207,7 +210,7 @@ export class HalfgraphPage extends Plain {
         <div class="bar">
           <drop-menu label="Examples" .choices=${examples}></drop-menu>
           <drop-menu label="Share" .choices=${this.#sharing()}></drop-menu>
-          <button class="run" @click=${this.#run}>${icons.play()} Ask <kbd>Ctrl ⏎</kbd></button>
+          <button class="run" @click=${this.#run}>${icons.play()} Ask <kbd>${MAC ? "⌘" : "Ctrl"} ⏎</kbd></button>
         </div>
         <query-editor @typed=${() => this.fault && this.requestUpdate()}></query-editor>
         <div class="bar options">
@@ -255,13 +258,16 @@ export class HalfgraphPage extends Plain {
     if (!answers) return states.first(this.examples, question);
     const { empty } = answers.explanation;
     const any = answers.known.length + answers.predicted.length;
-    return html`<header class="summary">
-        <h2>${summary(answers)}</h2>
-        <p class="kind">${took(answers.seconds)}${answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : ""} · <a href=${api.askAddress(question)} target="_blank">as JSON</a></p>
-      </header>
+    return html`${states.head(answers, question)}
       ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
       ${empty ? states.reason(empty, question, !any) : any ? nothing : states.nothingFound()}
       ${any ? html`<answer-table .answers=${answers} query=${question.query}></answer-table>` : nothing}`;
+  }
+
+  /** What a screen reader says when a question is asked and answered. */
+  #spoken(): string {
+    if (this.doing === "asking") return "Asking";
+    return this.doing === "answered" && this.answers ? states.summary(this.answers) : "";
   }
 
   /** Puts an entity at the cursor of the editor. */
@@ -274,13 +280,6 @@ export class HalfgraphPage extends Plain {
     event.preventDefault();
     this.querySelector<HTMLElement>("#answers")?.focus();
   }
-}
-
-function summary(answers: Answers): string {
-  const known = rowsOf(answers).length - answers.predicted.length;
-  const predicted = answers.predicted.length;
-  if (!known && !predicted) return "No answer";
-  return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
 }
 
 customElements.define("halfgraph-page", HalfgraphPage);

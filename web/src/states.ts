@@ -2,9 +2,10 @@
 import { html, nothing } from "lit";
 import * as icons from "./icons";
 import { toEntity, write } from "./place";
-import type { Question } from "./api";
-import type { Empty, Example, Fault } from "./types";
-import { many } from "./words";
+import { askAddress, type Question } from "./api";
+import type { Answers, Empty, Example, Fault } from "./types";
+import { rowsOf } from "./answers";
+import { count, many, took } from "./words";
 
 /** The address that asks another query with the same options. */
 const asks = (question: Question, query: string) => write({ ...question, query, entity: null });
@@ -50,7 +51,7 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
     ${fault.nearest.length
       ? html`<p class="nearest">Did you mean ${fault.nearest.slice(0, 5).map((name) => html`<button class="code" @click=${() => replace(name)}>${name}</button>`)}?</p>`
       : nothing}
-    ${fault.advice ? html`<p>${fault.advice}</p>` : nothing}
+    ${fault.advice && !message.includes(fault.advice) ? html`<p>${fault.advice}</p>` : nothing}
     ${place ? html`<p><button @click=${goTo}>Go to ${place.toLowerCase()}</button></p>` : nothing}
   </section>`;
 }
@@ -77,3 +78,24 @@ export function reason(empty: Empty, question: Question, open: boolean) {
 export const nothingFound = () => html`<section class="empty">
   <p>The graph holds no answer to this query, and none is predicted.</p>
 </section>`;
+
+const WAYS: Record<string, string> = { vector: "by vectors", scored: "by scores", both: "by vectors and scores" };
+
+/** How many answers there are, in words. */
+export function summary(answers: Answers): string {
+  const predicted = answers.predicted.length;
+  const known = rowsOf(answers).length - predicted;
+  if (!known && !predicted) return "No answer";
+  return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
+}
+
+/** The line above the answers: how many, how quickly, and where their JSON is. */
+export function head(answers: Answers, question: Question) {
+  const way = answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : "";
+  return html`<header class="summary">
+    <h2>${summary(answers)}</h2>
+    <p class="kind">
+      ${took(answers.seconds)}<span class="way">${way}</span> · <a href=${askAddress(question)} target="_blank">as JSON</a>
+    </p>
+  </header>`;
+}
