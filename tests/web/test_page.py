@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from web.conftest import ROOT, Visit
 
@@ -70,6 +70,26 @@ def test_the_query_is_drawn_with_its_anchors_target_and_attention(visit: Visit) 
     assert sum(shares) == pytest.approx(100, abs=1)
     widths = [float(str(path.get_attribute("stroke-width"))) for path in drawing.locator(".line path").all()]
     assert widths.index(max(widths)) == shares.index(max(shares))
+
+
+def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: Visit) -> None:
+    def marked(route: Route) -> None:
+        answer = route.fetch()
+        found = answer.json()
+        found["explanation"]["edges"][0]["negated"] = True
+        found["explanation"]["edges"][1]["alternative"] = True
+        route.fulfill(response=answer, json=found)
+
+    visit.page.route("**/api/ask", marked)
+    drawing = visit.ask(LEFT).locator("query-drawing")
+    expect(drawing.locator(".name.negated")).to_contain_text("not throws")
+    expect(drawing.locator(".name.alternative")).to_contain_text("or won award")
+    dashes = [
+        drawing.locator(f".line.{look} path").evaluate("one => getComputedStyle(one).strokeDasharray")
+        for look in ("negated", "alternative")
+    ]
+    assert len({*dashes, "none"}) == 3
+    expect(drawing.locator(".legend")).to_contain_text("must not hold")
 
 
 def test_a_click_on_an_answer_shows_its_witness_drawn_and_listed(visit: Visit) -> None:

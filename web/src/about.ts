@@ -5,6 +5,7 @@ import { Plain } from "./plain";
 import type { Info } from "./types";
 import { count } from "./words";
 
+const MANY = 6;
 const DIGITS = 6; // of numbers with a fraction
 
 /** A value of the server's JSON, as people read it. */
@@ -12,9 +13,15 @@ function value(one: unknown): TemplateResult | string {
   if (typeof one === "number") return Number.isInteger(one) ? count(one) : String(Number(one.toPrecision(DIGITS)));
   if (one === null || one === undefined) return "–";
   if (Array.isArray(one)) return one.map((item) => (typeof item === "object" ? JSON.stringify(item) : String(item))).join(", ");
-  if (typeof one === "object") return facts(one as Record<string, unknown>);
+  if (typeof one === "object") return folded(one as Record<string, unknown>);
   const text = String(one);
   return text.includes("\n") ? html`<details><summary>Show</summary><pre tabindex="0">${text}</pre></details>` : text;
+}
+
+/** Some facts in sight, many behind a word. */
+function folded(all: Record<string, unknown>): TemplateResult {
+  const size = Object.keys(all).length;
+  return size > MANY ? html`<details><summary>Show all ${size}</summary>${facts(all)}</details>` : facts(all);
 }
 
 function facts(all: Record<string, unknown>): TemplateResult {

@@ -15,6 +15,7 @@ export interface Line {
   to: string;
   label: string;
   number: string;
+  note?: string; // shown on hovering
   width: number;
   look: "solid" | "missing" | "negated" | "alternative";
   reversed: boolean; // the triple points against the direction of drawing

@@ -68,7 +68,7 @@ function stroke(line: PlacedLine) {
 function name(line: PlacedLine) {
   const { x, y } = line.at;
   const height = line.number ? 34 : 19;
-  return svg`<g class="name ${line.look}">
+  return svg`<g class="name ${line.look}">${line.note ? svg`<title>${line.note}</title>` : nothing}
     <rect x=${x - line.labelWidth / 2} y=${y - height / 2} width=${line.labelWidth} height=${height} rx="4"/>
     <text x=${x} y=${line.number ? y - 3.5 : y + 4.5}><tspan class="word">${word(line)}</tspan>${line.label}</text>
     ${line.number && svg`<text class="number" x=${x} y=${y + 12}>${line.number}</text>`}

@@ -24,6 +24,7 @@ function toLine(edge: QueryEdge): Line {
     label: edge.label,
     number: edge.attention === null ? "" : percent(edge.attention),
     width: edge.attention === null ? THIN : THIN + THICK * edge.attention,
+    note: edge.heads?.length ? `Attention of each head: ${edge.heads.map(percent).join(", ")}` : "",
     look: edge.negated ? "negated" : edge.alternative ? "alternative" : "solid",
     reversed: edge.inverse,
   };

@@ -16,7 +16,7 @@ export function first(examples: Example[] | null, question: Question) {
     <h2 id="first-title">Ask what the graph does not say</h2>
     <p>
       Answers that the graph holds come first, marked ${icons.known()} <b>known</b>. Then come answers that it lacks but a
-      model trained on it expects, marked ${icons.predicted()} <b>predicted</b>, each with its confidence and its reason.
+      model trained on it finds likely, marked ${icons.predicted()} <b>predicted</b>, each with its confidence and its reason.
     </p>
     ${examples?.length === 0 ? nothing : html`<h3>Questions to begin with</h3>`}
     <ul class="begin">

@@ -110,8 +110,7 @@ export class AnswerWitness extends Plain {
 function verdict(witness: Witness, missing: number): string {
   if (witness.answer.known) return "The graph holds every triple of this answer.";
   if (!missing) return "The graph holds these triples; the answer as a whole is predicted.";
-  const one = missing === 1;
-  return `${one ? "One triple is" : `${missing} triples are`} missing in the graph; the model expects ${one ? "it" : "them"}.`;
+  return `${missing === 1 ? "One triple" : `${missing} triples`} of this answer ${missing === 1 ? "is" : "are"} missing in the graph.`;
 }
 
 function item(triple: WitnessTriple) {
