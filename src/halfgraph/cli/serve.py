@@ -12,6 +12,8 @@ from halfgraph.cli.screen import note
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
+    from halfgraph.serving.api import Serving
+    from halfgraph.serving.workers import Workers
 
 
 class Log(StrEnum):
@@ -43,37 +45,41 @@ def serve(
 
     Example: halfgraph serve demo/run --view train
     """
+    from halfgraph.serving.app import address, listening
+    from halfgraph.serving.app import run as run_server
+    from halfgraph.serving.limits import Limits
+    from halfgraph.serving.workers import Workers
+
+    limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
+    with listening(host, port) as listener:
+        note(f"halfgraph: opening {run} ...")
+        run_server(
+            Workers(partial(load_engine, run, graph, view.value), limits),
+            partial(_serving, run, view.value),
+            listener,
+            log.value,
+            lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),
+        )
+
+
+def _serving(run: Path, view: str, workers: "Workers", graph: Path) -> "Serving":
+    """What is served, once a worker has opened the run and its graph."""
     from halfgraph.graph.folder import Graph
     from halfgraph.serving.about import about
     from halfgraph.serving.api import Serving
-    from halfgraph.serving.app import address, listening
-    from halfgraph.serving.app import run as run_server
     from halfgraph.serving.completion import Completion
-    from halfgraph.serving.limits import Limits
-    from halfgraph.serving.workers import Workers
-    from halfgraph.training.run_folder import read_provenance
 
-    limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
-    provenance = read_provenance(run)
-    source = graph or Path(provenance["graph_path"])
-    opened = Graph.open(source)
-    load = partial(load_engine, run, source, view.value)
-    listener = listening(host, port)
-    told = about(opened, run, provenance, view.value, limits)
-    note(f"halfgraph: opening {run} ...")
-    run_server(
-        lambda: Serving(Workers(load, limits), Completion.of(opened, view.value), told, (str(run), str(source))),
-        listener,
-        log.value,
-        lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),
-    )
+    opened = Graph.open(graph)
+    told = about(opened, run, view, workers.limits)
+    return Serving(workers, Completion.of(opened, view), told, (str(run), str(graph)))
 
 
-def load_engine(run: Path, graph: Path, view: str) -> "Engine":
+def load_engine(run: Path, graph: Path | None, view: str) -> "Engine":
     """The engine of a run, opened in a worker."""
     from halfgraph.answering.engine import Engine
     from halfgraph.graph.folder import Graph
     from halfgraph.settings import read_config
-    from halfgraph.training.run_folder import CONFIG
+    from halfgraph.training.run_folder import CONFIG, read_provenance
 
-    return Engine.load(run, Graph.open(graph), read_config(run / CONFIG).architecture, view)
+    source = graph or Path(read_provenance(run)["graph_path"])
+    return Engine.load(run, Graph.open(source), read_config(run / CONFIG).architecture, view)

@@ -1,8 +1,8 @@
 """What is said about what is served: the graph's counts, the model's card, versions and prefixes."""
 
+import json
 import platform
 import re
-from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,14 @@ from halfgraph.query.prefixes import Prefixes
 from halfgraph.serving.limits import Limits
 
 PACKAGES = ("pyoxigraph", "torch", "numpy", "fastapi", "uvicorn")
-CARD = "README.md"
+CARD, PROVENANCE = "README.md", "provenance.json"
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+")
 
 
-def about(graph: Graph, run: Path, provenance: Mapping[str, Any], view: str, limits: Limits) -> dict[str, Any]:
+def about(graph: Graph, run: Path, view: str, limits: Limits) -> dict[str, Any]:
     """What is said, ready for JSON; paths of this machine are left out."""
+    # A worker has opened the run, so that it is known to be well; its own reader would bring torch along.
+    provenance = json.loads((run / PROVENANCE).read_text(encoding="utf-8"))
     told = {name: value for name, value in provenance.items() if name not in ("graph_path", "format")}
     return {
         "graph": about_graph(graph, view),

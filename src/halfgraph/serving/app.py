@@ -26,8 +26,10 @@ from halfgraph.serving import endpoint
 from halfgraph.serving.api import Serving, router
 from halfgraph.serving.asking import response
 from halfgraph.serving.layers import LOGS, Bounded, Observed
+from halfgraph.serving.limits import Limits
 from halfgraph.serving.metrics import Metrics
 from halfgraph.serving.problems import Problem, Reply
+from halfgraph.serving.workers import Workers
 
 PAGE = Path(__file__).parent / "page"
 NO_PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>halfgraph</title>
@@ -36,6 +38,7 @@ NO_PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>halfgr
 <a href="/api/openapi.json">/api/openapi.json</a>.</p></html>
 """
 MALFORMED = ("json_invalid",)  # not an answer out of range, but no JSON at all
+MOST_CONNECTIONS = 1000
 GRACE = 5.0  # seconds more than a query may take, for requests to end when the server does
 
 
@@ -60,7 +63,7 @@ def application(serving: Serving, log: str = "plain", page: Path = PAGE) -> ASGI
         app.router.routes.append(Route("/", lambda _: response(Reply(NO_PAGE, "text/html; charset=utf-8"))))
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
-    bounded = Bounded(GZipMiddleware(app, minimum_size=1000), workers.limits.body)
+    bounded = Bounded(GZipMiddleware(app, minimum_size=1000, compresslevel=4), workers.limits.body)
     return Observed(bounded, metrics, LOGS[log], known)
 
 
@@ -110,6 +113,9 @@ HANDLERS: dict[Any, Callable[[Request, Any], Response]] = {
 }
 
 
+Make = Callable[[Workers, Path], Serving]
+
+
 def listening(host: str, port: int) -> socket.socket:
     """A socket that listens; port 0 is any free one."""
     try:
@@ -137,20 +143,29 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run(make: Callable[[], Serving], listener: socket.socket, log: str, ready: Callable[[], None]) -> None:
-    """Nothing; serves until it is told to end, and then finishes what runs."""
+def run(workers: Workers, make: Make, listener: socket.socket, log: str, say: Callable[[], None]) -> None:
+    """Nothing; serves what is made of the graph's folder until it is told to end, and then finishes what runs."""
     # uvicorn sends itself the signal again after it has ended well; without this the exit code would not be 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
-    asyncio.run(_run(make, listener, log, ready))
+    asyncio.run(_run(workers, make, listener, log, say))
 
 
-async def _run(make: Callable[[], Serving], listener: socket.socket, log: str, ready: Callable[[], None]) -> None:
+async def _run(workers: Workers, make: Make, listener: socket.socket, log: str, say: Callable[[], None]) -> None:
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    serving = make()
-    limits = serving.workers.limits
-    config = uvicorn.Config(
-        application(serving, log),
+    try:
+        serving = make(workers, await workers.start())
+        config = _config(application(serving, log), workers.limits)
+        say()
+        await uvicorn.Server(config).serve(sockets=[listener])
+    finally:
+        await workers.close()
+
+
+def _config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
+    """How the application is run: h11, since it bounds the size of what comes before the body."""
+    return uvicorn.Config(
+        app,
         http="h11",
         loop="asyncio",
         ws="none",
@@ -158,12 +173,7 @@ async def _run(make: Callable[[], Serving], listener: socket.socket, log: str, r
         log_config=None,
         access_log=False,
         server_header=False,
+        limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=limits.query + 16_384,
         timeout_graceful_shutdown=int(limits.time + GRACE),
     )
-    try:
-        await serving.workers.start()
-        ready()
-        await uvicorn.Server(config).serve(sockets=[listener])
-    finally:
-        await serving.workers.close()

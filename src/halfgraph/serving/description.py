@@ -5,8 +5,6 @@ from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, serialize
 
-from halfgraph.answering.engine import Engine
-from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.serving.negotiation import GRAPHS, TABLES, graph_format
 from halfgraph.serving.problems import Reply
 
@@ -16,18 +14,6 @@ TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
 INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 PREFIXES = {"sd": SD, "void": VOID}
 Term = NamedNode | BlankNode | Literal
-
-
-def counts(engine: Engine) -> dict[str, int]:
-    """How much the served view of a graph holds."""
-    edges: KnowledgeGraph = getattr(engine.graph, engine.view)
-    return {
-        "triples": len(engine.facts.store),
-        "entities": len(engine.graph.entities),
-        "properties": len(engine.graph.relations),
-        "classes": len(engine.graph.kinds),
-        "edges": edges.triple_count,
-    }
 
 
 def description(address: str, counted: Mapping[str, Any], accept: str, name: str | None) -> Reply:

@@ -46,7 +46,7 @@ def _work(load: Load, limits: Limits, link: socket.socket) -> None:
         except HalfgraphError as error:
             _send(stream, problem_of(error).reply())
             return
-        _send(stream, Reply(b""))
+        _send(stream, Reply(str(desk.engine.graph.path).encode()))
         while head := stream.read(LENGTHS.size):
             length, _ = LENGTHS.unpack(head)
             _send(stream, answer(desk, json.loads(stream.read(length))))

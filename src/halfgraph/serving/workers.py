@@ -7,6 +7,7 @@ import signal
 import socket
 import sys
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any
 
 from halfgraph.errors import HalfgraphError
@@ -82,16 +83,17 @@ class Workers:
         """How many workers have opened the run and are alive, as far as is known."""
         return self.idle.qsize() + len(self.running)
 
-    async def start(self) -> None:
-        """Nothing; one worker is ready, and the others begin. The first builds the store if there is none."""
-        failure = await self._start()
-        if failure:
-            raise HalfgraphError(failure)
+    async def start(self) -> Path:
+        """The graph's folder, when one worker is ready and the others begin; the first builds the store if need be."""
+        reply = await self._start()
+        if reply.status != 200:
+            raise HalfgraphError(_message(reply))
         for _ in range(self.limits.workers + SPARE - 1):
             self._in_background(self._start_again())
+        return Path(reply.body.decode())
 
-    async def _start(self) -> str:
-        """Nothing to say once a new worker is ready, or why it is not."""
+    async def _start(self) -> Reply:
+        """What a new worker says when it is ready, or why it is not."""
         worker = Worker(self.load, self.limits)
         self.alive.add(worker)
         try:
@@ -100,14 +102,14 @@ class Workers:
             reply = Problem(500, "a worker process ended while it opened the run").reply()
         if reply.status == 200:
             self.idle.put_nowait(worker)
-            return ""
-        self._end(worker)
-        return str(json.loads(reply.body)["error"]["message"])
+        else:
+            self._end(worker)
+        return reply
 
     async def _start_again(self) -> None:
         """Nothing; tries until there is one more worker."""
-        while failure := await self._start():
-            sys.stderr.write(f"halfgraph: a worker did not start: {failure}\n")
+        while (reply := await self._start()).status != 200:
+            sys.stderr.write(f"halfgraph: a worker did not start: {_message(reply)}\n")
             await asyncio.sleep(PAUSE)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
@@ -150,8 +152,8 @@ class Workers:
         if not task.cancelled():
             task.exception()  # looked at here, since nobody else may
 
-    async def _run(self, job: Mapping[str, Any]) -> Reply:
-        """The reply of a free worker, within the time limit."""
+    async def _run(self, job: Mapping[str, Any], again: bool = True) -> Reply:
+        """The reply of a free worker, within the time limit; if somebody kills the worker, that of another one."""
         worker = await self._free()
         try:
             async with asyncio.timeout(self.limits.time):
@@ -163,11 +165,14 @@ class Workers:
         except GONE:
             fault = await asyncio.to_thread(worker.fault)
             self._replace(worker)
-            raise (
-                too_much() if fault in ABORTED else busy("the process that worked on this query has ended")
-            ) from None
-        self.idle.put_nowait(worker)
-        return reply
+            if fault in ABORTED:
+                raise too_much() from None
+        else:
+            self.idle.put_nowait(worker)
+            return reply
+        if again:
+            return await self._run(job, again=False)
+        raise busy("the processes that worked on this query have ended")
 
     async def _free(self) -> Worker:
         """A worker that has nothing to do; dead ones are replaced."""
@@ -188,3 +193,8 @@ class Workers:
         for worker in list(self.alive):
             self._end(worker)
             worker.process.join()
+
+
+def _message(reply: Reply) -> str:
+    """What a reply says is wrong."""
+    return str(json.loads(reply.body)["error"]["message"])
