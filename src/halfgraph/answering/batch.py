@@ -1,7 +1,7 @@
-"""Many questions at once: those of one template are columns of one query, walked, compared and answered together."""
+"""Many questions at once: those of one form are columns of one query, walked, compared and answered together."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 import numpy as np
@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.answers import Answers, Cell, Known, Predicted
+from halfgraph.answering.answers import Answers, Predicted
 from halfgraph.answering.cutting import Cut
 from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
 from halfgraph.graph.knowledge_graph import Kinds
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.program import compile_query
-from halfgraph.query.tree import Anchor, Negate, Query, disjuncts, edges, kind_of, nodes, without_negation
+from halfgraph.query.program import Batch, compile_query
+from halfgraph.query.tree import Anchor, Negate, Project, Query, disjuncts, kind_of, nodes, without_negation
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.templates import Names as Named
 from halfgraph.sparql.templates import Template
@@ -28,33 +28,65 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Together:
-    """Questions of one template: where they stand among all, and their names as columns."""
+    """Questions of one form: where they stand among all, what they ask, and their names as columns."""
 
-    template: Template
     places: Sequence[int]
-    entities: Ids  # (n, entities)
-    relations: Ids  # (n, relations)
+    reading: Reading  # of one of them
+    batch: Batch
 
     def __len__(self) -> int:
         return len(self.places)
 
     @cached_property
-    def reading(self) -> Reading:
+    def query(self) -> Query:
         """What all of them ask, with columns in place of names."""
-        return self.template.filled(self.entities, self.relations)
+        built: dict[int, Query] = {}
+        anchors, relations = iter(self.batch.anchors.T), iter(self.batch.relations.T)
+        for node in nodes(self.reading.query):
+            match node:
+                case Anchor():
+                    built[id(node)] = Anchor(next(anchors))
+                case Project():
+                    built[id(node)] = Project(built[id(node.source)], next(relations), node.kind)
+                case Negate():
+                    built[id(node)] = Negate(built[id(node.part)])
+                case _:
+                    built[id(node)] = type(node)(tuple(built[id(part)] for part in node.parts), node.kind)
+        return built[id(self.reading.query)]
 
 
-def gather(found: Sequence[tuple[int, Template, Named]]) -> Iterator[Together]:
-    """Questions with their places, those of one template together."""
-    groups: dict[int, list[tuple[int, Template, Named]]] = {}
+def gather(found: Iterable[tuple[int, Template, Named]]) -> Iterator[Together]:
+    """Questions with their places, those that differ in names and directions alone together."""
+    by_template: dict[int, list[tuple[int, Template, Named]]] = {}
     for one in found:
-        groups.setdefault(id(one[1]), []).append(one)
-    for some in groups.values():
-        columns = (
-            np.array([getattr(named, what) for _, _, named in some], dtype=np.int32).reshape(len(some), -1)
-            for what in ("entities", "relations")
-        )
-        yield Together(some[0][1], [place for place, _, _ in some], *columns)
+        by_template.setdefault(id(one[1]), []).append(one)
+    by_form: dict[tuple[object, ...], list[Together]] = {}
+    for some in by_template.values():
+        group = _of_template(some)
+        reading, program = group.reading, group.batch.program
+        steps = tuple(getattr(program, one.name).tobytes() for one in fields(program))
+        key = (*steps, reading.target, reading.distinct, reading.limit, reading.offset)
+        by_form.setdefault(key, []).append(group)
+    for groups in by_form.values():
+        columns = (np.concatenate([getattr(one.batch, name) for one in groups]) for name in ("anchors", "relations"))
+        places = [place for one in groups for place in one.places]
+        yield Together(places, groups[0].reading, Batch(groups[0].batch.program, *columns))
+
+
+def _of_template(some: Sequence[tuple[int, Template, Named]]) -> Together:
+    """Questions of one template: each name of its tree by the names of each text."""
+    template = some[0][1]
+    one = compile_query(template.reading.query)
+    named = [np.array([getattr(names, what) for *_, names in some], np.int32) for what in ("entities", "relations")]
+    entities = _columns(one.anchors[0], template.names.entities, named[0])
+    relations = _columns(one.relations[0] & ~1, template.names.relations, named[1]) + (one.relations[0] & 1)
+    return Together([place for place, *_ in some], template.reading, Batch(one.program, entities, relations))
+
+
+def _columns(own: Ids, names: Sequence[int], named: Ids) -> Ids:
+    """A column for each id of a template's tree: those of the texts that it stands for, or itself where for none."""
+    columns = [named[:, names.index(one)] if one in names else np.full(len(named), one) for one in own.tolist()]
+    return np.stack(columns, axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True)
@@ -67,18 +99,17 @@ class Batches:
     exact: Exact
     _complete: dict[int, bool] = field(default_factory=dict, repr=False)
 
-    def known(self, group: Together) -> Ragged | None:
-        """The entities that are known to answer each question; None where only the store can tell.
+    def known(self, batch: Batch) -> Ragged | None:
+        """The entities that are known to answer each question of a batch; None where only the store can tell.
 
         The store has more than the graph: literals, several classes of an entity, what was set aside. Where a query
         keeps to relations all of whose statements are the graph's triples, the two have the same answers.
         """
-        query = group.reading.query
-        if any(kind_of(node) is not None for node in nodes(query)) or isinstance(query, Anchor):
+        if (batch.program.kinds >= 0).any() or batch.program.joins or not batch.relations.size:
             return None
-        if not all(self._is_complete(int(relation) // 2) for relation in _relations(query)):
+        if not all(map(self._is_complete, np.unique(batch.relations // 2).tolist())):
             return None
-        return self.exact.answer_sets(compile_query(query))
+        return self.exact.answer_sets(batch)
 
     def _is_complete(self, relation: int) -> bool:
         """Whether all statements of a relation in the store are triples of the graph."""
@@ -99,36 +130,30 @@ class Batches:
         reading = group.reading
         sizes = known.sizes() - reading.offset
         cuts = [Cut.of(int(size), reading.limit, top) for size in sizes]
-        best = self._best(reading, known, max(cut.skip + cut.take for cut in cuts), any_kind)
+        best = self._best(group.query, known, max(cut.skip + cut.take for cut in cuts), any_kind)
         for row, cut in enumerate(cuts):
             end = None if reading.limit is None else reading.offset + reading.limit
-            exact = [self._known(reading.target, int(number)) for number in known[row][reading.offset : end]]
+            exact = [
+                self.names.known_entity(reading.target, number) for number in known[row][reading.offset : end].tolist()
+            ]
             chosen = best[row][cut.skip : cut.skip + cut.take]
             yield Answers([reading.target], exact, [self._predicted(*one) for one in chosen])
-
-    def _known(self, target: str, number: int) -> Known:
-        entity = self.names.entity(number)
-        blank = entity.entity.startswith("_:")
-        cell = Cell("bnode" if blank else "uri", entity.entity, entity.label)
-        return Known(entity.entity, entity.label, self.names.kind_of(number), {target: cell})
 
     def _predicted(self, number: int, score: float) -> Predicted:
         entity = self.names.entity(number)
         return Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4))
 
     @torch.no_grad()
-    def _best(self, reading: Reading, known: Ragged, count: int, any_kind: bool) -> list[list[tuple[int, float]]]:
+    def _best(self, query: Query, known: Ragged, count: int, any_kind: bool) -> list[list[tuple[int, float]]]:
         """The best entities of each question but for known ones, with their cosines."""
         rows = len(known)
-        ways = [
-            F.normalize(way, dim=-1) for way in self.index.encoder.encode(disjuncts(without_negation(reading.query)))
-        ]
+        ways = [F.normalize(way, dim=-1) for way in self.index.encoder.encode(disjuncts(without_negation(query)))]
         found: list[list[tuple[int, float]]] = [[] for _ in range(rows)]
         starts = self.names.graph.kinds.starts
         kinds = (
             np.full(rows, -1)
             if any_kind
-            else kinds_of_answers(self.index.encoder, self.names.graph.kinds, reading.query, known)
+            else kinds_of_answers(self.index.encoder, self.names.graph.kinds, query, known)
         )
         for kind in np.unique(kinds):
             first, last = (0, int(starts[-1])) if kind < 0 else (int(starts[kind]), int(starts[kind + 1]))
@@ -167,8 +192,3 @@ def _leave_out(scores: torch.Tensor, known: Sequence[Ids], first: int) -> None:
     places = np.concatenate([*known, np.empty(0, np.int32)]).astype(np.int64) - first
     inside = (places >= 0) & (places < scores.shape[1])
     scores[torch.from_numpy(rows[inside]), torch.from_numpy(places[inside])] = -torch.inf
-
-
-def _relations(query: Query) -> NDArray[np.int32]:
-    """Every relation that some question follows."""
-    return np.unique(np.concatenate([np.atleast_1d(np.asarray(edge.relation)) for edge in edges(query)]))

@@ -24,6 +24,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
+from halfgraph.query.program import compile_query
 from halfgraph.query.shapes import path
 from halfgraph.query.tree import Anchor, Query, kind_of
 from halfgraph.sparql.allowing import AT_ONCE, allowed
@@ -92,21 +93,20 @@ class Engine:
         mode = self._mode(mode)
         self._check(mode, top, min_confidence)
         reading, reason = self._read(text)
-        rows = self.facts.rows(text)
-        known = self.names.known(rows)
+        variables, known = self._known(text, reading)
         if reading is None:
             assert reason is not None
             if isinstance(reason, UnknownName) and not known:
                 raise reason
             notes = [f"Nothing is predicted: {reason}"]
-            return Answers(rows.variables, known, [], Explanation(), notes, mode, _since(begun))
+            return Answers(variables, known, [], Explanation(), notes, mode, _since(begun))
         laid = Laid.of(reading)
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
         predicted = self._predicted(reading, laid, looked, all_known, cut, any_kind)
         predicted = surer(self._sure(mode, reading.query, predicted), min_confidence)
         explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
-        return Answers(rows.variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
+        return Answers(variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
@@ -140,14 +140,14 @@ class Engine:
             except (SparqlError, UnknownName):
                 found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
         for group in gather(read):
-            known = self.batches.known(group)
+            known = self.batches.known(group.batch)
             if known is None:
                 found |= {
                     place: self.ask(texts[place], top, any_kind=any_kind, explain=False) for place in group.places
                 }
             else:
                 given = self.batches.answers(group, known, top, any_kind)
-                query = group.template.reading.query
+                query = group.reading.query
                 sure = (replace(one, predicted=self._sure("vector", query, one.predicted)) for one in given)
                 found |= zip(group.places, sure, strict=True)
         each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
@@ -187,6 +187,15 @@ class Engine:
                 raise
             refuse_service(Source(text, Prefixes.of(self.graph)))
             return None, error
+
+    def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[Known]]:
+        """The variables and the exact answers: from the store, or by compiled walks where those give the same."""
+        if reading is not None and _is_plain(reading):
+            found = self.batches.known(compile_query(reading.query))
+            if found is not None:
+                return [reading.target], [self.names.known_entity(reading.target, one) for one in found[0].tolist()]
+        rows = self.facts.rows(text)
+        return rows.variables, self.names.known(rows)
 
     def _all_known(
         self, text: str, reading: Reading, known: Sequence[Known], top: int
@@ -266,6 +275,12 @@ class Engine:
         nodes, ids = drawn_nodes(laid, looked, self.names, self.index)
         empty = Emptiness(self.facts, self.names).why(laid) if is_empty else None
         return Explanation(nodes, drawn_edges(laid, looked, self.names, ids), empty)
+
+
+def _is_plain(reading: Reading) -> bool:
+    """Whether each answer is asked for once, all of them, by itself, and without tests that only the store can do."""
+    plain = reading.distinct and reading.limit is None and not reading.offset
+    return plain and not reading.restriction and not reading.witnesses
 
 
 def surer(predicted: list[Predicted], least: float | None) -> list[Predicted]:

@@ -1,6 +1,7 @@
 """What is known: the rows that the store gives, named for people."""
 
 import json
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -72,15 +73,20 @@ class Facts:
 
 @dataclass(frozen=True)
 class Names:
-    """What entities, kinds and relations are called."""
+    """What entities, kinds and relations are called; what was named before is remembered."""
 
     graph: Graph
-    _seen: dict[int, Found] = field(default_factory=dict, repr=False)
+    _found: dict[str, int | None] = field(default_factory=dict, repr=False)
+    _entities: dict[int, Found] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, int], Known] = field(default_factory=dict, repr=False)
 
     def find(self, iri: str) -> int | None:
         """The number of an entity by its IRI or its name, or None."""
-        ids = (self.graph.entities.find(name) for name in self.graph.namer.names(iri))
-        return next((found for found in ids if found is not None), None)
+        if iri not in self._found:
+            _make_room(self._found)
+            ids = (self.graph.entities.find(name) for name in self.graph.namer.names(iri))
+            self._found[iri] = next((found for found in ids if found is not None), None)
+        return self._found[iri]
 
     def resolve(self, text: str) -> int:
         """The number of an entity that people write as its IRI, <IRI>, prefixed name, name or label."""
@@ -97,34 +103,45 @@ class Names:
 
     def entity(self, number: int) -> Found:
         """An entity by its IRI and label."""
-        if number in self._seen:
-            return self._seen[number]
-        if len(self._seen) > MOST_SEEN:
-            self._seen.clear()
-        found = self._seen[number] = self._entity(number)
-        return found
-
-    def _entity(self, number: int) -> Found:
-        name = self.graph.entities.name(number)
-        iri = name if name.startswith("_:") else self.graph.namer.iri(name)
-        return Found(iri, self.graph.entities.label(number))
+        if number not in self._entities:
+            _make_room(self._entities)
+            name = self.graph.entities.name(number)
+            iri = name if name.startswith("_:") else self.graph.namer.iri(name)
+            self._entities[number] = Found(iri, self.graph.entities.label(number))
+        return self._entities[number]
 
     def relation(self, number: int) -> Found:
         """A relation by its IRI and label, whichever way it is walked."""
         name = self.graph.relations.name(number // 2)
         return Found(self.graph.namer.iri(name), self.graph.relations.label(number // 2))
 
+    @cached_property
+    def _kinds(self) -> tuple[list[int], list[str]]:
+        """Where each kind begins, and what it is called."""
+        return self.graph.kinds.starts.tolist(), [local_name(name) for name in self.graph.kinds.names]
+
     def kind_of(self, number: int) -> str:
         """What the kind of an entity is called."""
-        return self.kind(int(self.graph.kinds.of(number)))
+        starts, names = self._kinds
+        return names[bisect_right(starts, number) - 1]
 
     def kind(self, number: int) -> str:
         """What a kind is called: the last part of its name."""
-        return local_name(self.graph.kinds.names[number])
+        return self._kinds[1][number]
 
     def known(self, rows: Rows) -> list[Known]:
         """The rows as answers."""
         return [self._known(rows.variables, binding) for binding in rows.bindings]
+
+    def known_entity(self, variable: str, number: int) -> Known:
+        """An entity as an answer."""
+        key = (variable, number)
+        if key not in self._answers:
+            _make_room(self._answers)
+            found = self.entity(number)
+            cell = Cell("bnode" if found.entity.startswith("_:") else "uri", found.entity, found.label)
+            self._answers[key] = Known(found.entity, found.label, self.kind_of(number), {variable: cell})
+        return self._answers[key]
 
     def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> Known:
         row = {name: self._cell(binding[name]) for name in variables if name in binding}
@@ -140,5 +157,11 @@ class Names:
             return Cell("literal", json.dumps(term["value"]), "a triple")
         value = f"_:{term['value']}" if term["type"] == "bnode" else term["value"]
         number = self.find(value)
-        label = local_name(value) if number is None else self.graph.entities.label(number)
+        label = local_name(value) if number is None else self.entity(number).label
         return Cell(term["type"], value, label)
+
+
+def _make_room(remembered: dict[Any, Any]) -> None:
+    """Nothing; what is remembered does not grow without end."""
+    if len(remembered) > MOST_SEEN:
+        remembered.clear()

@@ -20,14 +20,19 @@ class _Grouped(torch.autograd.Function):
         which, counts = torch.unique_consecutive(groups.index_select(0, order), return_counts=True)
         taken = rows.index_select(0, order)
         products = taken.new_empty(len(taken), weight.shape[2])
-        sizes, matrices = counts.tolist(), weight.detach().unbind(0)
+        sizes, chosen = counts.tolist(), which.tolist()
+        # For one question all matrices would be taken apart to use two; for a batch indexing is slower (STACK.md).
+        few = 4 * len(chosen) < len(weight)
+        matrices = [weight.detach()[group] for group in chosen] if few else weight.detach().unbind(0)
         jobs = [
-            (some, matrices[group], out)
-            for group, some, out in zip(which.tolist(), taken.split(sizes), products.split(sizes), strict=True)
+            (some, matrices[place if few else group], out)
+            for place, (group, some, out) in enumerate(
+                zip(chosen, taken.split(sizes), products.split(sizes), strict=True)
+            )
         ]
         _multiply(jobs)
         ctx.save_for_backward(taken, weight, order)
-        ctx.which, ctx.sizes = which.tolist(), sizes
+        ctx.which, ctx.sizes = chosen, sizes
         return torch.empty_like(products).index_copy_(0, order, products)
 
     @staticmethod
