@@ -9,14 +9,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.answers import Answers, Explanation, Known, Predicted, Witness
+from halfgraph.answering.answers import Answer, Answers, Explanation, Known, Predicted, Witness
 from halfgraph.answering.batch import Batches, gather
 from halfgraph.answering.confidence import Calibration
 from halfgraph.answering.cutting import Cut, uncut
 from halfgraph.answering.emptiness import Emptiness
-from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, kind_range, look
+from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
 from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
+from halfgraph.answering.modes import VECTOR, Modes, Weighing
+from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
@@ -26,8 +28,6 @@ from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.program import compile_query
 from halfgraph.query.shapes import path
-from halfgraph.query.tree import Anchor, Query, kind_of
-from halfgraph.sparql.allowing import AT_ONCE, allowed
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.templates import Templates
@@ -36,7 +36,6 @@ from halfgraph.training.run import load_encoder
 
 # Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
-MODES = ("vector",)
 ONE_EDGE = path(0, 0)
 
 
@@ -49,6 +48,7 @@ class Engine:
     view: str = "whole"
     time_limit: float | None = None  # seconds that the store may take for a query
     calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
+    weighing: Weighing | None = field(default=None, repr=False)
     templates: Templates = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -66,7 +66,7 @@ class Engine:
     ) -> "Engine":
         """The engine of a trained run."""
         index = Index.of(load_encoder(run, graph, architecture))
-        return cls(graph, index, view, time_limit, Calibration.load(run))
+        return cls(graph, index, view, time_limit, Calibration.load(run), Weighing.load(run))
 
     @cached_property
     def facts(self) -> Facts:
@@ -90,7 +90,7 @@ class Engine:
     ) -> Answers:
         """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
         begun = time.perf_counter()
-        mode = self._mode(mode)
+        mode = self.modes.named(mode)
         self._check(mode, top, min_confidence)
         reading, reason = self._read(text)
         variables, known = self._known(text, reading)
@@ -103,14 +103,14 @@ class Engine:
         laid = Laid.of(reading)
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
-        predicted = self._predicted(reading, laid, looked, all_known, cut, any_kind)
-        predicted = surer(self._sure(mode, reading.query, predicted), min_confidence)
+        predicted = self.predicting.predicted(mode, reading, laid, looked, all_known, cut, any_kind)
+        predicted = surer(self.predicting.sure(mode, reading.query, predicted), min_confidence)
         explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
         return Answers(variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
-        mode = self._mode(mode)
+        mode = self.modes.named(mode)
         reading, reason = self._read(text)
         if reading is None:
             assert reason is not None
@@ -118,37 +118,43 @@ class Engine:
         laid, number = Laid.of(reading), self.names.resolve(entity)
         rows = self.facts.rows(uncut(text, self.graph)).bindings
         known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
-        found = self.reasons.witness(laid, look(self.index.encoder, laid), number, known)
-        if known or found.answer.score is None:
-            return found
-        sure = self.calibration.confidence(mode, reading.query, np.array([found.answer.score]))
-        return found if sure is None else replace(found, answer=replace(found.answer, confidence=round(sure[0], 4)))
+        scored = None if mode == VECTOR else self.modes.scored()
+        scores = self.predicting.scores(
+            mode, reading.query, look(self.index.encoder, laid).vectors[laid.target], scored
+        )
+        score = round(float(scores[number]), 4)
+        sure = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
+        confidence = None if sure is None else round(float(sure[0]), 4)
+        found = self.names.entity(number)
+        answer = Answer(found.entity, found.label, self.names.kind_of(number), known, score, confidence)
+        return self.reasons.witness(laid, answer, number, scored)
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_kind: bool = False) -> list[Answers]:
         """The answers to each of many queries, without explanations; those that differ in names alone go together."""
         begun = time.perf_counter()
-        self._check("vector", top, None)
+        self._check(VECTOR, top, None)
         found: dict[int, Answers] = {}
         read = []
         for place, text in enumerate(texts):
             try:
                 template, names = self.templates.template(text)
                 if template.reading.restriction or template.reading.witnesses:
-                    found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
+                    found[place] = self.ask(text, top, mode=VECTOR, any_kind=any_kind, explain=False)
                 else:
                     read.append((place, template, names))
             except (SparqlError, UnknownName):
-                found[place] = self.ask(text, top, any_kind=any_kind, explain=False)
+                found[place] = self.ask(text, top, mode=VECTOR, any_kind=any_kind, explain=False)
         for group in gather(read):
             known = self.batches.known(group.batch)
             if known is None:
                 found |= {
-                    place: self.ask(texts[place], top, any_kind=any_kind, explain=False) for place in group.places
+                    place: self.ask(texts[place], top, mode=VECTOR, any_kind=any_kind, explain=False)
+                    for place in group.places
                 }
             else:
                 given = self.batches.answers(group, known, top, any_kind)
                 query = group.reading.query
-                sure = (replace(one, predicted=self._sure("vector", query, one.predicted)) for one in given)
+                sure = (replace(one, predicted=self.predicting.sure(VECTOR, query, one.predicted)) for one in given)
                 found |= zip(group.places, sure, strict=True)
         each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
         return [replace(found[place], seconds=each) for place in range(len(texts))]
@@ -163,20 +169,22 @@ class Engine:
     def reasons(self) -> Reasons:
         """What gives reasons for answers."""
         seeker = Seeker(self.index, getattr(self.graph, self.view), self._chance)
-        return Reasons(self.facts, self.names, seeker, bool(self.calibration.curves.get("vector")))
+        return Reasons(self.facts, self.names, seeker, VECTOR in self.calibration.curves)
 
     def _chance(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely triples are by their cosines: as measured for single edges, or else half of what is above 0."""
-        sure = self.calibration.confidence("vector", ONE_EDGE, cosines)
+        sure = self.calibration.confidence(VECTOR, ONE_EDGE, cosines)
         return np.clip(cosines, 0.0, 1.0) / 2 if sure is None else sure
 
-    def _mode(self, mode: str | None) -> str:
-        """The way of predicting, or an error where there is none of that name."""
-        if mode is None:
-            return MODES[0]
-        if mode not in MODES:
-            raise SettingError("--mode", f'there is none named "{mode}"', advice=f"Known: {', '.join(MODES)}.")
-        return mode
+    @cached_property
+    def predicting(self) -> Predicting:
+        """What predicts answers."""
+        return Predicting(self.index, self.modes, self.facts, self.names, self.calibration)
+
+    @cached_property
+    def modes(self) -> Modes:
+        """The ways of predicting."""
+        return Modes(self.index.encoder, getattr(self.graph, self.view), self.weighing)
 
     def _read(self, text: str) -> tuple[Reading | None, HalfgraphError | None]:
         """What a text asks, or why nothing can be predicted for it; what is not to be asked at all is refused."""
@@ -210,46 +218,6 @@ class Engine:
         entities = np.array([entity for entity in found if entity is not None], dtype=np.int32)
         return entities, Cut.of(count, reading.limit, top)
 
-    def _predicted(
-        self, reading: Reading, laid: Laid, looked: Looked, known: NDArray[np.int32], cut: Cut, any_kind: bool
-    ) -> list[Predicted]:
-        """The likeliest entities that are not known to be answers, and that the store lets pass."""
-        among = slice(0, len(self.graph.entities)) if any_kind else self._among(laid, known)
-        wanted = cut.skip + cut.take
-        count = len(self.graph.entities) if reading.restriction else wanted
-        ranked = self.index.nearest(looked.vectors[laid.target], count, among=among, without=known)
-        ranked = self._let_pass(reading, ranked, wanted)
-        found = []
-        for number, score in ranked[cut.skip :]:
-            entity = self.names.entity(number)
-            found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
-        return found
-
-    def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
-        """The first so many that the query's tests of literals are true of."""
-        if not reading.restriction:
-            return ranked
-        found: list[tuple[int, float]] = []
-
-        def asked(text: str) -> list[str]:
-            return [row[reading.target]["value"] for row in self.facts.rows(text).bindings]
-
-        for first in range(0, len(ranked), AT_ONCE):
-            some = ranked[first : first + AT_ONCE]
-            passes = allowed(asked, reading, self.graph, [number for number, _ in some])
-            found += [one for one, passing in zip(some, passes.tolist(), strict=True) if passing]
-            if len(found) >= wanted:
-                break
-        return found[:wanted]
-
-    def _sure(self, mode: str, query: Query, predicted: Sequence[Predicted]) -> list[Predicted]:
-        """The answers with their confidence, where it was measured."""
-        scores = np.array([one.score for one in predicted])
-        sure = self.calibration.confidence(mode, query, scores)
-        if sure is None:
-            return list(predicted)
-        return [replace(one, confidence=round(rate, 4)) for one, rate in zip(predicted, sure.tolist(), strict=True)]
-
     def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
         """Nothing, or an error for a number out of its range."""
         if top < 1:
@@ -261,14 +229,6 @@ class Engine:
         if mode not in self.calibration.curves:
             problem = f"cannot be told: this run has no confidence for the mode {mode}"
             raise SettingError("--min-confidence", problem, advice="Measure it with: halfgraph calibrate RUN")
-
-    def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
-        """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
-        query, starts = laid.variables[laid.target], self.graph.kinds.starts.tolist()
-        if len(known) and not isinstance(query, Anchor) and kind_of(query) is None:
-            kind = int(np.bincount(self.graph.kinds.of(known)).argmax())
-            return slice(starts[kind], starts[kind + 1])
-        return kind_range(self.index, query, starts)[1]
 
     def _explanation(self, laid: Laid, looked: Looked, is_empty: bool) -> Explanation:
         """The query as it was understood, and why it has no exact answer if it has none."""

@@ -4,8 +4,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfgraph.answering.answers import Answer, Standing, Stated, Witness
-from halfgraph.answering.explanation import Laid, Looked, shown
+from halfgraph.answering.explanation import Laid, shown
 from halfgraph.answering.facts import Facts, Names
+from halfgraph.answering.scored import Scored
+from halfgraph.answering.scored import Witness as ScoredWitness
 from halfgraph.answering.witness import Bound, Seeker, choices
 from halfgraph.query.tree import Anchor, Negate, Project, Query, kind_of, nodes
 
@@ -19,19 +21,39 @@ class Reasons:
     seeker: Seeker
     measured: bool = False  # whether what the seeker says of single edges was measured
 
-    def witness(self, laid: Laid, looked: Looked, entity: int, known: bool) -> Witness:
-        """The best witness of an entity, which may be known to be an answer."""
-        bound = (self._certain(laid, entity) if known else None) or self.seeker.best(laid, entity)
+    def witness(self, laid: Laid, answer: Answer, entity: int, scored: Scored | None = None) -> Witness:
+        """The best witness of an answer: a certain one if it is known, else by edges if `scored`, else by vectors."""
+        bound = self._certain(laid, entity) if answer.known else None
+        if bound is None and scored is not None:
+            return self._by_edges(laid, answer, scored.witness(laid.variables[laid.target], entity))
+        bound = bound or self.seeker.best(laid, entity)
         triples = [self._stated(laid, edge, bound.entities) for edge in bound.edges]
         denied = [self._stated(laid, edge, bound.entities, negated=True) for edge in self._denied(laid, bound.entities)]
-        standing = [
-            Standing(shown(name), *self._named(number), self.names.kind_of(number))
-            for name, number in bound.entities.items()
-            if name != laid.target
+        return Witness(answer, self._standing(laid, bound.entities), triples + denied)
+
+    def _by_edges(self, laid: Laid, answer: Answer, found: ScoredWitness) -> Witness:
+        """A witness that was found edge by edge; a step's probability is what was measured of its triple."""
+        entities = {laid.names[one]: number for one, number in found.entities.items() if one in laid.names}
+        triples = [
+            self._triple(
+                step.head,
+                int(step.node.relation),
+                step.tail,
+                step.known,
+                None if step.known else round(step.probability, 4),
+                step.negated,
+            )
+            for step in reversed(found.steps)
         ]
-        score = self.seeker.index.scores(looked.vectors[laid.target], slice(entity, entity + 1))
-        answer = Answer(*self._named(entity), self.names.kind_of(entity), known, round(float(score[0]), 4))
-        return Witness(answer, standing, triples + denied)
+        return Witness(answer, self._standing(laid, entities), triples)
+
+    def _standing(self, laid: Laid, entities: Mapping[str, int]) -> list[Standing]:
+        """What stands for each variable but the target."""
+        return [
+            Standing(shown(name), *self._named(entities[name]), self.names.kind_of(entities[name]))
+            for name in laid.variables
+            if name in entities and name != laid.target
+        ]
 
     def _named(self, entity: int) -> tuple[str, str]:
         found = self.names.entity(entity)
@@ -42,12 +64,18 @@ class Reasons:
         relation = int(edge.relation)
         head, tail = (_value(laid, end, entities) for end in (edge.source, edge))
         known = tail in self.seeker.known.tails_of(head, relation)
-        ends = [self.names.entity(head), self.names.entity(tail)]
-        subject, object_ = reversed(ends) if relation & 1 else ends
         sure = None
         if self.measured and not known:
             sure = round(float(self.seeker.edges_from([(head, relation)])[0, tail]), 4)
-        return Stated(subject, self.names.relation(relation), object_, known, sure, negated)
+        return self._triple(head, relation, tail, known, sure, negated)
+
+    def _triple(
+        self, head: int, relation: int, tail: int, known: bool, confidence: float | None, negated: bool
+    ) -> Stated:
+        """A triple in the direction of the triples."""
+        ends = [self.names.entity(head), self.names.entity(tail)]
+        subject, object_ = reversed(ends) if relation & 1 else ends
+        return Stated(subject, self.names.relation(relation), object_, known, confidence, negated)
 
     def _denied(self, laid: Laid, entities: Mapping[str, int]) -> Iterator[Project]:
         """The edges of negations that the witness has both ends of; a longer path is no one triple to deny."""

@@ -1,0 +1,99 @@
+"""The likeliest entities: ranked by a way of predicting, known ones left out, with how sure they are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from halfgraph.answering.answers import Predicted
+from halfgraph.answering.confidence import Calibration
+from halfgraph.answering.cutting import Cut
+from halfgraph.answering.explanation import Laid, Looked, kind_range
+from halfgraph.answering.facts import Facts, Names
+from halfgraph.answering.index import Index, best_of
+from halfgraph.answering.modes import VECTOR, Modes, fused_scores
+from halfgraph.answering.scored import Scored
+from halfgraph.query.tree import Anchor, Query, kind_of
+from halfgraph.sparql.allowing import AT_ONCE, allowed
+from halfgraph.sparql.reading import Reading
+
+
+@dataclass(frozen=True)
+class Predicting:
+    """What predicts answers."""
+
+    index: Index
+    modes: Modes
+    facts: Facts
+    names: Names
+    calibration: Calibration
+
+    def scores(self, mode: str, query: Query, ways: Tensor, scored: Scored | None = None) -> NDArray[np.float32]:
+        """The scores of every entity by a way of predicting: (entities,)."""
+        cosines = self.index.scores(ways, slice(0, len(self.names.graph.entities))).cpu().numpy()
+        if mode == VECTOR:
+            return cosines
+        return fused_scores(self.modes, mode, scored or self.modes.scored(), query, cosines)
+
+    def predicted(
+        self,
+        mode: str,
+        reading: Reading,
+        laid: Laid,
+        looked: Looked,
+        known: NDArray[np.int32],
+        cut: Cut,
+        any_kind: bool,
+    ) -> list[Predicted]:
+        """The likeliest entities that are not known to be answers, and that the store lets pass."""
+        among = slice(0, len(self.names.graph.entities)) if any_kind else self._among(laid, known)
+        wanted = cut.skip + cut.take
+        count = len(self.names.graph.entities) if reading.restriction else wanted
+        ways = looked.vectors[laid.target]
+        if mode == VECTOR:
+            ranked = self.index.nearest(ways, count, among=among, without=known)
+        else:
+            scores = torch.from_numpy(self.scores(mode, reading.query, ways)[among])
+            ranked = best_of(scores, count, first=among.start, without=known)
+        ranked = self._let_pass(reading, ranked, wanted)
+        found = []
+        for number, score in ranked[cut.skip :]:
+            entity = self.names.entity(number)
+            found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
+        return found
+
+    def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
+        """The first so many that the query's tests of literals are true of."""
+        if not reading.restriction:
+            return ranked
+        found: list[tuple[int, float]] = []
+
+        def asked(text: str) -> list[str]:
+            return [row[reading.target]["value"] for row in self.facts.rows(text).bindings]
+
+        for first in range(0, len(ranked), AT_ONCE):
+            some = ranked[first : first + AT_ONCE]
+            passes = allowed(asked, reading, self.names.graph, [number for number, _ in some])
+            found += [one for one, passing in zip(some, passes.tolist(), strict=True) if passing]
+            if len(found) >= wanted:
+                break
+        return found[:wanted]
+
+    def sure(self, mode: str, query: Query, predicted: Sequence[Predicted]) -> list[Predicted]:
+        """The answers with their confidence, where it was measured."""
+        scores = np.array([one.score for one in predicted])
+        sure = self.calibration.confidence(mode, query, scores)
+        if sure is None:
+            return list(predicted)
+        return [replace(one, confidence=round(rate, 4)) for one, rate in zip(predicted, sure.tolist(), strict=True)]
+
+    def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
+        """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
+        query, starts = laid.variables[laid.target], self.names.graph.kinds.starts.tolist()
+        if len(known) and not isinstance(query, Anchor) and kind_of(query) is None:
+            kind = int(np.bincount(self.names.graph.kinds.of(known)).argmax())
+            return slice(starts[kind], starts[kind + 1])
+        return kind_range(self.index, query, starts)[1]
