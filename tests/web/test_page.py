@@ -9,13 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Page, expect
 
 from web.conftest import ROOT, Visit
 
 PREFIX = "PREFIX : <http://baseball.example/>\n"
 LEFT = PREFIX + "SELECT ?player { ?player :throws :Left_hand ; :won_award :Cy_Young_Award }"
 CHAIN = PREFIX + "SELECT ?player { ?player :played_for ?team . ?team :season_of :Los_Angeles_Dodgers }"
+EITHER = PREFIX + (
+    "SELECT ?p { { ?p :won_award :Cy_Young_Award } UNION { ?p :won_award :Most_Valuable_Player }"
+    " FILTER NOT EXISTS { ?p :throws :Left_hand } }"
+)
 NONE = PREFIX + "SELECT ?p { ?p :won_award :Cy_Young_Award ; :throws :Left_hand ; :plays_position :Catcher }"
 AXE = ROOT / "web" / "node_modules" / "axe-core" / "axe.min.js"
 MOST_BYTES = 250_000
@@ -73,23 +77,23 @@ def test_the_query_is_drawn_with_its_anchors_target_and_attention(visit: Visit) 
 
 
 def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: Visit) -> None:
-    def marked(route: Route) -> None:
-        answer = route.fetch()
-        found = answer.json()
-        found["explanation"]["edges"][0]["negated"] = True
-        found["explanation"]["edges"][1]["alternative"] = True
-        route.fulfill(response=answer, json=found)
-
-    visit.page.route("**/api/ask", marked)
-    drawing = visit.ask(LEFT).locator("query-drawing")
-    expect(drawing.locator(".name.negated")).to_contain_text("not throws")
-    expect(drawing.locator(".name.alternative")).to_contain_text("or won award")
+    drawing = visit.ask(EITHER).locator("query-drawing")
+    expect(drawing.locator(".name.negated")).to_have_text("not throws")
+    expect(drawing.locator(".name.alternative")).to_have_text(["or won award"] * 2)
     dashes = [
-        drawing.locator(f".line.{look} path").evaluate("one => getComputedStyle(one).strokeDasharray")
+        drawing.locator(f".line.{look} path").first.evaluate("one => getComputedStyle(one).strokeDasharray")
         for look in ("negated", "alternative")
     ]
     assert len({*dashes, "none"}) == 3
     expect(drawing.locator(".legend")).to_contain_text("must not hold")
+    visit.shoot("not-and-or")
+
+
+def test_the_method_of_prediction_is_chosen_and_in_the_link(visit: Visit) -> None:
+    page = visit.ask(LEFT)
+    page.get_by_label("Method").select_option("vector")
+    expect(page.locator(".way")).to_contain_text("by vectors")
+    assert "mode=vector" in page.url
 
 
 def test_a_click_on_an_answer_shows_its_witness_drawn_and_listed(visit: Visit) -> None:

@@ -51,6 +51,7 @@ export class AnswerTable extends Plain {
   static override properties: PropertyDeclarations = {
     answers: { attribute: false },
     query: { type: String },
+    mode: { type: String },
     show: { state: true },
     words: { state: true },
     open: { state: true },
@@ -58,6 +59,7 @@ export class AnswerTable extends Plain {
   };
   declare answers: Answers | null;
   declare query: string;
+  declare mode: string;
   declare show: Show;
   declare words: string;
   declare open: string;
@@ -68,6 +70,7 @@ export class AnswerTable extends Plain {
     super();
     this.answers = null;
     this.query = "";
+    this.mode = "";
     this.show = "all";
     this.words = "";
     this.open = "";
@@ -174,7 +177,7 @@ export class AnswerTable extends Plain {
         ${guessed ? html`<td class="sure">${sure(row)}</td>` : nothing}
       </tr>
       ${open
-        ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity}></answer-witness></td></tr>`
+        ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity} mode=${this.mode}></answer-witness></td></tr>`
         : nothing}`;
   }
 

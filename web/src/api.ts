@@ -14,11 +14,15 @@ export class Refusal extends Error {
 /** The server does not answer at all. */
 export class Gone extends Error {}
 
-/** What is asked: the query and how many predictions, with at least which confidence. */
+/** How to predict; the empty word leaves it to the run. */
+export type Mode = "" | "vector" | "scored" | "both";
+
+/** What is asked: the query, how many predictions, with at least which confidence, and how. */
 export interface Question {
   query: string;
   top: number;
   least: number;
+  mode: Mode;
 }
 
 async function json<T>(path: string, init?: RequestInit): Promise<T> {
@@ -52,8 +56,8 @@ function post<T>(path: string, body: object, signal?: AbortSignal): Promise<T> {
 
 /** The body of POST /api/ask for a question. */
 export function askBody(question: Question): object {
-  const { query, top, least } = question;
-  return { query, top, ...(least > 0 && { min_confidence: least }) };
+  const { query, top, least, mode } = question;
+  return { query, top, ...(least > 0 && { min_confidence: least }), ...(mode && { mode }) };
 }
 
 /** The address of the JSON that the answers on the page are drawn from. */
@@ -62,7 +66,8 @@ export const askAddress = (question: Question) =>
 
 export const ask = (question: Question, signal: AbortSignal) => post<Answers>("/api/ask", askBody(question), signal);
 
-export const explain = (query: string, entity: string) => post<Witness>("/api/explain", { query, entity });
+export const explain = (query: string, entity: string, mode: Mode) =>
+  post<Witness>("/api/explain", { query, entity, ...(mode && { mode }) });
 
 export const complete = async (text: string, what: string, signal: AbortSignal) =>
   (await json<{ items: Completion[] }>(`/api/complete?${new URLSearchParams({ text, what, limit: "20" })}`, { signal }))

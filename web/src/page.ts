@@ -88,13 +88,14 @@ export class HalfgraphPage extends Plain {
   #arrive(): void {
     const before = this.asked;
     this.at = place.read();
-    const { query, top, least } = this.at;
+    const { query, top, least, mode } = this.at;
     if (!query) {
       if (!this.at.entity) this.#forget();
       return;
     }
     if (this.#editor.text !== query && (!before || before.query !== query)) this.#editor.text = query;
-    if (!before || before.query !== query || before.top !== top || before.least !== least) void this.#ask({ query, top, least });
+    const same = before?.query === query && before.top === top && before.least === least && before.mode === mode;
+    if (!same) void this.#ask({ query, top, least, mode });
   }
 
   #forget(): void {
@@ -107,9 +108,10 @@ export class HalfgraphPage extends Plain {
   #run(): void {
     const query = this.#editor.text;
     if (!query.trim()) return;
-    const { top, least } = this.at;
-    const address = place.write({ query, top, least, entity: null });
-    if (location.hash === address) void this.#ask({ query, top, least });
+    const { top, least, mode } = this.at;
+    const question = { query, top, least, mode };
+    const address = place.write({ ...question, entity: null });
+    if (location.hash === address) void this.#ask(question);
     else {
       this.asked = null;
       location.hash = address;
@@ -216,21 +218,23 @@ export class HalfgraphPage extends Plain {
         <div class="bar options">
           <label>Predictions ${this.#select("top", [5, 10, 25, 100], String)}</label>
           <label>Confidence ${this.#select("least", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `at least ${share * 100} %` : "any"))}</label>
+          <label>Method ${this.#select("mode", place.MODES, (mode) => states.WAYS[mode] ?? "of the run")}</label>
         </div>
       </div>
       ${this.#drawn()}`;
   }
 
-  #select(name: "top" | "least", values: number[], word: (value: number) => string) {
+  /** A choice of one option; a value that a link brings joins the others. */
+  #select<Name extends "top" | "least" | "mode">(name: Name, values: place.Place[Name][], word: (value: place.Place[Name]) => string) {
     const now = this.at[name];
-    const all = values.includes(now) ? values : [...values, now].sort((a, b) => a - b);
-    return html`<select @change=${(event: Event) => this.#option({ [name]: Number((event.target as HTMLSelectElement).value) })}>
+    const all = values.includes(now) ? values : [...values, now].sort((a, b) => Number(a) - Number(b));
+    return html`<select @change=${(event: Event) => this.#option({ [name]: all[(event.target as HTMLSelectElement).selectedIndex] })}>
       ${all.map((value) => html`<option value=${value} ?selected=${value === now}>${word(value)}</option>`)}
     </select>`;
   }
 
   #sharing() {
-    const question = () => ({ query: this.#editor.text, top: this.at.top, least: this.at.least });
+    const question = () => ({ ...this.at, query: this.#editor.text });
     return [
       { label: "Copy link", run: () => void this.#copy(place.link(question()), "Link") },
       { label: "Copy as curl", run: () => void this.#copy(place.asCurl(question()), "curl command") },
@@ -261,7 +265,7 @@ export class HalfgraphPage extends Plain {
     return html`${states.head(answers, question)}
       ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
       ${empty ? states.reason(empty, question, !any) : any ? nothing : states.nothingFound()}
-      ${any ? html`<answer-table .answers=${answers} query=${question.query}></answer-table>` : nothing}`;
+      ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}`;
   }
 
   /** What a screen reader says when a question is asked and answered. */

@@ -1,11 +1,12 @@
 /** The place in the address: a link restores the query, its options and the entity that is looked at. */
-import { askBody, type Question } from "./api";
+import { askBody, type Mode, type Question } from "./api";
 
 export interface Place extends Question {
   entity: string | null;
 }
 
 export const TOP = 10;
+export const MODES: Mode[] = ["", "vector", "scored", "both"];
 
 /** The place that the address names; an empty query where it names none. */
 export function read(hash = location.hash): Place {
@@ -16,6 +17,7 @@ export function read(hash = location.hash): Place {
     query: found.get("query") ?? "",
     top: top >= 1 && top <= 1000 ? Math.floor(top) : TOP,
     least: least > 0 && least <= 1 ? least : 0,
+    mode: MODES.find((mode) => mode === found.get("mode")) ?? "",
     entity: found.get("entity"),
   };
 }
@@ -26,6 +28,7 @@ export function write(place: Place): string {
   if (place.query) found.set("query", place.query);
   if (place.top !== TOP) found.set("top", String(place.top));
   if (place.least) found.set("least", String(place.least));
+  if (place.mode) found.set("mode", place.mode);
   if (place.entity) found.set("entity", place.entity);
   return `#${found}`;
 }
@@ -47,7 +50,7 @@ export function asCurl(question: Question): string {
 /** A question for Python, with nothing but what Python brings. */
 export function asPython(question: Question): string {
   const { query, ...rest } = askBody(question) as { query: string };
-  const options = Object.entries(rest).map(([name, value]) => `, ${JSON.stringify(name)}: ${String(value)}`);
+  const options = Object.entries(rest).map(([name, value]) => `, ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
   const text = query.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"');
   return `import json
 from urllib.request import Request, urlopen

@@ -79,7 +79,8 @@ export const nothingFound = () => html`<section class="empty">
   <p>The graph holds no answer to this query, and none is predicted.</p>
 </section>`;
 
-const WAYS: Record<string, string> = { vector: "by vectors", scored: "by scores", both: "by vectors and scores" };
+/** The ways of predicting, in words. */
+export const WAYS: Record<string, string> = { vector: "by vectors", scored: "by edges", both: "by vectors and edges" };
 
 /** How many answers there are, in words. */
 export function summary(answers: Answers): string {

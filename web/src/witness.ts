@@ -1,6 +1,6 @@
 /** Why an answer is one: its triples drawn and listed, those of the graph solid, the missing ones dashed. */
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { explain, Refusal } from "./api";
+import { explain, Refusal, type Mode } from "./api";
 import type { Dot, Line } from "./drawing";
 import "./graph-view";
 import * as icons from "./icons";
@@ -56,11 +56,13 @@ export class AnswerWitness extends Plain {
   static override properties: PropertyDeclarations = {
     query: { type: String },
     entity: { type: String },
+    mode: { type: String },
     found: { state: true },
     fault: { state: true },
   };
   declare query: string;
   declare entity: string;
+  declare mode: Mode;
   declare found: Witness | null;
   declare fault: string;
 
@@ -68,6 +70,7 @@ export class AnswerWitness extends Plain {
     super();
     this.query = "";
     this.entity = "";
+    this.mode = "";
     this.found = null;
     this.fault = "";
   }
@@ -79,7 +82,7 @@ export class AnswerWitness extends Plain {
 
   async #load(): Promise<void> {
     try {
-      this.found = await explain(this.query, this.entity);
+      this.found = await explain(this.query, this.entity, this.mode);
     } catch (error) {
       if (!(error instanceof Refusal)) this.say("gone");
       this.fault = error instanceof Error ? error.message : String(error);
@@ -109,6 +112,8 @@ export class AnswerWitness extends Plain {
 
 function verdict(witness: Witness, missing: number): string {
   if (witness.answer.known) return "The graph holds every triple of this answer.";
+  if (witness.triples.some((triple) => triple.negated && triple.known))
+    return "The graph holds a triple that this answer must not have.";
   if (!missing) return "The graph holds these triples; the answer as a whole is predicted.";
   return `${missing === 1 ? "One triple" : `${missing} triples`} of this answer ${missing === 1 ? "is" : "are"} missing in the graph.`;
 }
