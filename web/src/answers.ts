@@ -42,7 +42,7 @@ function knownOf(answers: Answers): Row[] {
 
 /** The variables in columns: the asked one first, since predictions are for it. */
 export function columnsOf(answers: Answers): string[] {
-  const target = answers.explanation.nodes.find((node) => node.role === "target")?.name.replace(/^\?/, "");
+  const target = answers.target;
   const asked = target && answers.variables.includes(target) ? target : answers.variables[0];
   return [asked ?? "answer", ...answers.variables.filter((name) => name !== asked)];
 }

@@ -56,6 +56,7 @@ export interface Answers {
   notes: string[];
   mode: string;
   seconds: number;
+  target: string; // the variable that predicted answers are of
 }
 
 export interface WitnessTriple {
