@@ -7,6 +7,7 @@ import httpx
 import pandas
 import pytest
 import rdflib
+from pyoxigraph import Store
 from rdflib.plugins.stores.sparqlstore import SPARQLStore
 
 EX = "http://example.org/"
@@ -97,6 +98,14 @@ def test_pandas_reads_known_and_predicted_rows(server, known):
     assert list(table.columns) == ["who", "_score", "_confidence", "_source"]
     assert set(table[table._source == "known"].who) == known
     assert table[table._source == "predicted"]._score.is_monotonic_decreasing
+
+
+@pytest.mark.parametrize(("path", "more"), [("/sparql", 0), ("/sparql/predict", 10)])
+def test_another_store_calls_both_endpoints_as_a_service(server, known, path, more):
+    text = f"SELECT ?who {{ SERVICE <{server.address}{path}> {{ ?who <{EX}livesIn> <{EX}city1> }} }}"
+    found = [row["who"].value for row in Store().query(text)]
+    assert set(found) >= known
+    assert len(found) == len(known) + more
 
 
 def test_the_service_description_is_rdf_with_counts(server, client):

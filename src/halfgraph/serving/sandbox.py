@@ -5,6 +5,8 @@ Linux only (seccomp, which needs no rights); elsewhere nothing is done.
 """
 
 import ctypes
+import multiprocessing
+import os
 import platform
 import re
 import resource
@@ -50,6 +52,9 @@ def end_with_parent() -> None:
     """Nothing; when the process that started this one is killed, this one is too, whatever it works on."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PARENT_DEATH, ctypes.c_ulong(signal.SIGKILL))
+    parent = multiprocessing.parent_process()
+    if parent is not None and parent.pid != os.getppid():  # it was killed before the kernel was told
+        os._exit(1)
 
 
 def bound_memory(megabytes: int) -> None:
