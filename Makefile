@@ -30,12 +30,26 @@ $(MODULES): web/package.json web/package-lock.json
 demo: install web
 	rm -rf demo
 	$(BIN)/halfgraph import demo --split 90/1/9 --out demo/graph
+	$(BIN)/halfgraph sample demo/graph --two-edges 0 --three-edges 0 --neighbourhoods 0 --valid 0 --test 500 \
+	    --out demo/questions
 	$(BIN)/halfgraph train demo/graph --minutes 3 --out demo/run
-	$(BIN)/halfgraph evaluate demo/run --limit 500
+	$(BIN)/halfgraph evaluate demo/run --workload demo/questions --no-baselines
 	@echo
-	@echo 'Which left-handers of the 1963 Dodgers won the Cy Young Award? The triple that answers this was held out:'
-	$(BIN)/halfgraph query demo/graph --view train examples/cy_young.rq
-	$(BIN)/halfgraph ask demo/run --view train --top 5 examples/cy_young.rq
+	@echo 'Now a question whose answer is missing from the graph:'
+	@echo
+	@sed 's/^/    /' examples/cy_young.rq
+	@echo
+	@echo 'Sandy Koufax is the answer, but the triple that he won the award was held out. Asked by its pattern, as any'
+	@echo 'triple store would, the graph has nothing to say. Asked with a model of the graph:'
+	@echo
+	$(BIN)/halfgraph ask demo/run --view train --top 3 examples/cy_young.rq
+	@echo
+	@echo 'And why him? Two of the three statements that it takes are in the graph; one is missing, and worth checking:'
+	@echo
+	$(BIN)/halfgraph ask demo/run --view train --explain :Sandy_Koufax examples/cy_young.rq
+	@echo
+	@echo 'Ask your own:    .venv/bin/halfgraph ask demo/run "SELECT ?x { ?x :born_in :Mobile_Alabama }"'
+	@echo 'Open the page:   .venv/bin/halfgraph serve demo/run     and then http://127.0.0.1:8000/'
 
 test: install web
 	$(BIN)/pytest -n 2 --dist loadfile
