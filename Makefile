@@ -49,7 +49,7 @@ demo: install web
 	$(BIN)/halfgraph ask demo/run --view train --explain :Sandy_Koufax examples/cy_young.rq
 	@echo
 	@echo 'Ask your own:    .venv/bin/halfgraph ask demo/run "SELECT ?x { ?x :born_in :Mobile_Alabama }"'
-	@echo 'Open the page:   .venv/bin/halfgraph serve demo/run     and then http://127.0.0.1:8000/'
+	@echo 'Open the page:   .venv/bin/halfgraph serve demo/run --view train     and then http://127.0.0.1:8000/'
 
 test: install web
 	$(BIN)/pytest -n 2 --dist loadfile
