@@ -34,6 +34,7 @@ export class GraphView extends Plain {
     super.connectedCallback();
     this.room = Math.floor(this.getBoundingClientRect().width) || 600;
     this.#watch.observe(this);
+    void document.fonts.ready.then(() => this.requestUpdate()); // widths are measured in the font of the page
   }
 
   override disconnectedCallback(): void {

@@ -80,7 +80,7 @@ export const nothingFound = () => html`<section class="empty">
 </section>`;
 
 /** The ways of predicting, in words. */
-export const WAYS: Record<string, string> = { vector: "by vectors", scored: "by edges", both: "by vectors and edges" };
+export const WAYS: Record<string, string> = { vector: "by vectors", scored: "by edges", both: "by both" };
 
 /** How many answers there are, in words. */
 export function summary(answers: Answers): string {
