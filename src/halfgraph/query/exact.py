@@ -82,6 +82,9 @@ class Exact:
         check_negations(query)
         if not shared_variables(query):
             return self.answer_sets(compile_query(query), threads=1)[0]
+        if isinstance(query, Union):  # each part by itself: joined together, their shared variables would multiply
+            found = _one_set([self.answers(part) for part in query.parts])
+            return found if query.kind is None else found[self.graph.kinds.of(found) == query.kind]
         if _joins_in_negations(query) and not self.relaxed:
             return _one_set([self._set(one) for one in self._pinned(query)])
         return _one_set([self.answer_sets(batch, threads=1).values for batch in self._joined(query)])
