@@ -7,6 +7,7 @@ from typing import Any
 from halfgraph import __version__
 from halfgraph.evaluation.comparing import Row
 from halfgraph.evaluation.plots import charts, svg
+from halfgraph.evaluation.reliability import error_table, reliability_charts
 from halfgraph.evaluation.report import Table, notes, tables
 
 STYLE = """
@@ -40,6 +41,9 @@ the answer lacks.</p>
 <p><b>Baselines, without training.</b> Popularity: how often an entity is a tail of the relation that leads to the
 target. Neighbour vote: an edge counts 1 if the training graph has it, else a share of the votes of entities similar to
 its head.</p>
+<p><b>Confidence.</b> The first ten answers to each question that the training triples do not have, by how sure they
+are; right is what the whole graph says. The expected calibration error is the mean gap between the two over tenths of the
+scale, by answers.</p>
 """
 
 
@@ -63,6 +67,8 @@ def page(
         *(f"<p>{escape(text)}</p>" for text in notes(rows)),
         *pictures,
         *map(html_table, others),
+        *(html_table(table) for table in (error_table(rows),) if table.rows),
+        *(f"<h2>{escape(name)}</h2>\n<figure>{drawn}</figure>" for name, drawn in reliability_charts(rows)),
         f"<details open><summary>How to read this</summary>{READING}</details>",
         _about(about or {}),
         f"<footer><p>halfgraph {escape(__version__)}</p></footer>",
