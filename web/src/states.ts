@@ -44,9 +44,10 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
   const place = fault.line === null ? "" : `Line ${fault.line}${fault.column === null ? "" : `, column ${fault.column}`}`;
   const message = fault.message
     .replace(/^line \d+(, column \d+)?: /i, "")
+    .replace(/^--(?=\w)/, "") // a setting, as the command line writes it
     .replace(/ Did you mean [^?]*\?$/, fault.nearest.length ? "" : "$&");
   return html`<section class="fault" role="alert">
-    <h2>${icons.warning()} This query cannot be answered</h2>
+    <h2>${icons.warning()} ${fault.line === null ? "This cannot be answered" : "This query cannot be answered"}</h2>
     <p>${message.charAt(0).toUpperCase() + message.slice(1)}</p>
     ${fault.nearest.length
       ? html`<p class="nearest">Did you mean ${fault.nearest.slice(0, 5).map((name) => html`<button class="code" @click=${() => replace(name)}>${name}</button>`)}?</p>`
