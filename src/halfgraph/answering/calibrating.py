@@ -1,6 +1,6 @@
 """Confidence measured: the first answers to held-out questions, and how many of them the whole graph says are right."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.batch import kinds_of_answers
 from halfgraph.answering.confidence import Calibration, Curve, Reliability, fit
-from halfgraph.evaluation.answerers import Answerer, VectorAnswerer
+from halfgraph.answering.modes import EACH as WEIGHED
+from halfgraph.answering.modes import VECTOR, Modes, affordable, weigh
+from halfgraph.evaluation.answerers import Answerer
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.exact import Exact, Ragged
@@ -22,6 +24,7 @@ from halfgraph.query.workload import Counts, Plan, draw
 TOP = 10  # answers of each question that are counted
 AT_ONCE = 1 << 22  # scores in memory at a time
 EACH = 1_000  # validation questions of each structure
+FEW = 150  # of them for the ways that walk edge by edge, which take longer
 
 
 @dataclass(frozen=True)
@@ -97,11 +100,33 @@ def reliability(
     return found
 
 
-def calibrate(run: Path, graph: Graph, encoder: Encoder, seed: int) -> Calibration:
-    """The calibration of a run, measured on fresh validation questions and kept; none where there is no split."""
+def calibrate(
+    run: Path, graph: Graph, encoder: Encoder, seed: int, told: Callable[[str, int, int], None] = lambda *_: None
+) -> Calibration:
+    """The calibration of a run, measured on fresh validation questions and kept; none where there is no split.
+
+    What the evidence of edges weighs, and each way of predicting, is fitted first and kept too. `told` hears of what is
+    done, how many questions it takes in all, and how many more are done.
+    """
     questions = validation_questions(graph, seed)
-    curves = calibrated(VectorAnswerer(encoder), encoder, questions, graph)
-    found = Calibration({"vector": curves} if curves else {})
-    if curves:
+    if not questions:
+        return Calibration({})
+    most = sum(min(len(some), affordable(WEIGHED, graph)) for some in questions)
+    weighing = weigh(encoder, graph, questions, seed, lambda more: told("Weighing the evidence", most, more))
+    if weighing is not None:
+        weighing.save(run)
+    modes = Modes(encoder, graph.train, weighing)
+    curves: dict[str, dict[str, Curve]] = {}
+    for mode in modes.names:
+        count = EACH if mode == VECTOR else affordable(FEW, graph)
+        few = [some.take(np.arange(min(len(some), count))) for some in questions]
+        total = sum(map(len, few))
+        answerer = modes.answerer(mode)
+        curves[mode] = {}
+        for some in few:
+            curves[mode] |= calibrated(answerer, encoder, [some], graph)
+            told(f"Measuring confidence, {mode}", total, len(some))
+    found = Calibration({mode: some for mode, some in curves.items() if some})
+    if found.curves:
         found.save(run)
     return found

@@ -89,6 +89,7 @@ class Edges:
         self._make_room()
         self.popularity = lru_cache(maxsize=1024)(self._popularity)
         self.lengths = lru_cache(maxsize=256)(self._lengths)
+        self.turns = lru_cache(maxsize=1024)(self._turns)
 
     @classmethod
     @torch.no_grad()
@@ -139,7 +140,8 @@ class Edges:
     @torch.no_grad()
     def cosines(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The heads moved along a relation at length one, and how high their cosines are: (n, d), (n,)."""
-        moved = F.normalize(self._moved(self.vectors[torch.from_numpy(heads)], relation), dim=1)
+        turn, start = self.turns(relation)
+        moved = F.normalize(torch.addmm(start, self.vectors[torch.from_numpy(heads)], turn), dim=1)
         return moved, torch.logsumexp(moved @ self.sample.t() / TEMPERATURE, dim=1)
 
     @torch.no_grad()
@@ -148,10 +150,15 @@ class Edges:
 
         (n, d) and (n, 1): their product and sum are still to be divided by the length of the moved tail.
         """
-        start = self._moved(torch.zeros(1, self.vectors.shape[1]), relation ^ 1)  # a projection is affine
-        turn = self._moved(torch.eye(self.vectors.shape[1]), relation ^ 1) - start
+        turn, start = self.turns(relation ^ 1)
         own = self.vectors[torch.from_numpy(heads)]
         return own @ turn.t(), own @ start.t()
+
+    @torch.no_grad()
+    def _turns(self, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """A projection as what it is, a matrix and a vector: (d, d), (1, d)."""
+        start = self._moved(torch.zeros(1, self.vectors.shape[1]), relation)
+        return self._moved(torch.eye(self.vectors.shape[1]), relation) - start, start
 
     @torch.no_grad()
     def log_odds(

@@ -20,6 +20,7 @@ LEAST = 1e-7  # what is added to a score before its logarithm
 TEMPERATURE = 0.1  # of the level of cosines
 NEAR, FAR = 40, 100  # wrong answers of each question: the nearest by either, and others at random
 MOST = 10  # right answers of a question that are counted
+AT_ONCE = 16  # questions
 FEW = 30  # questions of a structure below which its weights are those of all
 
 
@@ -83,11 +84,13 @@ def fit_fusions(
         if questions.hard is None:
             continue
         found = examples.setdefault(questions.shape.short, [])
-        for row in range(len(questions)):
-            place = slice(row, row + 1)
+        for first in range(0, len(questions), AT_ONCE):
+            rows = range(first, min(first + AT_ONCE, len(questions)))
+            place = slice(rows.start, rows.stop)
             asked = (questions.shape, questions.anchors[place], questions.relations[place])
-            found.append(_of_question(by_edges.scores(*asked), by_vector.scores(*asked), questions, row, rng))
-            told(1)
+            both = zip(rows, by_edges.scores(*asked), by_vector.scores(*asked), strict=True)
+            found += [_of_question(edges[None], vector[None], questions, row, rng) for row, edges, vector in both]
+            told(len(rows))
     everything = [one for some in examples.values() for one in some]
     return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.answering.edges import Edges, Scale, Scores
-from halfgraph.answering.fitting import LEAST_HELD_OUT, fit
+from halfgraph.answering.fitting import LEAST_HELD_OUT, PAIRS, fit
 from halfgraph.answering.fused import FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for
 from halfgraph.answering.scored import BEAM, Scored
 from halfgraph.errors import FolderError, SettingError
@@ -25,7 +25,9 @@ from halfgraph.training.run_folder import write_atomically
 VECTOR, SCORED, BOTH = MODES = ("vector", "scored", "both")
 FILE = "evidence.json"
 FORMAT = 1
-EACH = 150  # validation questions of each structure that weigh the two ways against each other
+AFFORDED = 30_000  # entities up to which all of these are used
+LEAST = 30
+EACH = 100  # validation questions of each structure that weigh the two ways against each other
 
 
 @dataclass(frozen=True)
@@ -119,17 +121,22 @@ def weigh(
     if not graph.has_split or len(graph.valid.tails) < LEAST_HELD_OUT:
         return None
     bare = Edges.of(encoder, graph.train, Scale())
-    scale = fit(bare, graph.valid, seed)
+    scale = fit(bare, graph.valid, seed, pairs=affordable(PAIRS, graph))
     by_edges = MeaningAnswerer(SCORED, lambda: Scored(bare.another(scale)))
-    some = [_some(one, seed) for one in questions]
+    some = [_some(one, affordable(EACH, graph), seed) for one in questions]
     return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, seed, told))
 
 
-def _some(questions: Questions, seed: int) -> Questions:
+def affordable(count: int, graph: Graph) -> int:
+    """So many, or fewer where the graph is large: what is done for each grows with the entities."""
+    return max(LEAST, min(count, count * AFFORDED // len(graph.entities)))
+
+
+def _some(questions: Questions, count: int, seed: int) -> Questions:
     """A few of the questions at random."""
-    if len(questions) <= EACH:
+    if len(questions) <= count:
         return questions
-    rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(len(questions))[:EACH]
+    rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(len(questions))[:count]
     return questions.take(np.sort(rows))
 
 

@@ -126,13 +126,12 @@ class Scored:
         fold(query, self)
         entities: dict[int, int] = {}
         steps: list[Step] = []
-        walked: set[int] = set()
         todo: list[tuple[Query, int, bool]] = [(query, entity, False)]
         while todo:
             node, here, negated = todo.pop()
-            if entities.setdefault(id(node), here) != here or (id(node) in walked and not isinstance(node, Anchor)):
+            if id(node) in entities:
                 continue  # a variable used more than once has one witness
-            walked.add(id(node))
+            entities[id(node)] = int(node.entity) if isinstance(node, Anchor) else here
             match node:
                 case Project():
                     step = self._step(node, here, negated)

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from halfgraph.cli.screen import Json, print_json, print_table
+from halfgraph.cli.screen import Json, print_json, print_table, telling
 from halfgraph.errors import SettingError
 
 
@@ -17,7 +17,7 @@ def calibrate(
     seed: Annotated[int, typer.Option(min=0, help="The seed of the questions that are drawn.")] = 0,
     json: Json = False,
 ) -> None:
-    """Measure the confidence of a run's answers on validation questions; `train` does so at its end.
+    """Fit what edges and vectors weigh, and the confidence of answers, on validation questions; `train` does so too.
 
     Example: halfgraph calibrate demo/run
     """
@@ -31,7 +31,9 @@ def calibrate(
     if not opened.has_split:
         problem = "has no split, so there is nothing to measure confidence on"
         raise SettingError("graph", problem, advice="Import it with --split 90/1/9, and train again.")
-    found = measure(run, opened, load_encoder(run, opened, read_config(run / CONFIG).architecture), seed)
+    encoder = load_encoder(run, opened, read_config(run / CONFIG).architecture)
+    with telling(json) as told:
+        found = measure(run, opened, encoder, seed, told)
     rows = [
         {"mode": mode, "structure": name, "answers": curve.answers, "way": curve.way, "surest": max(curve.rates)}
         for mode, curves in found.curves.items()

@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 KEPT = ("steps", "parameters", "intersection_parameters")  # of a run's provenance, beside its figures
 
 
+class Mode(StrEnum):
+    """The ways of predicting."""
+
+    vector = "vector"
+    scored = "scored"
+    both = "both"
+
+
 class HeldOut(StrEnum):
     """The splits that a model is measured on."""
 
@@ -44,6 +52,9 @@ def evaluate(
         Path | None,
         typer.Option(help="Questions of a file: JSON lines (.gz too), or the field's pickles.", show_default=False),
     ] = None,
+    mode: Annotated[
+        Mode, typer.Option(help="How answers are predicted: scored and both walk edge by edge and take longer.")
+    ] = Mode.vector,
     split: Annotated[HeldOut, typer.Option(help="Which questions, of a workload or drawn.")] = HeldOut.test,
     limit: Annotated[
         int | None, typer.Option(min=1, help="At most so many of each structure, at random.", show_default=False)
@@ -97,7 +108,7 @@ def evaluate(
             raise SettingError("--split", f"there are no {split.value} questions", advice="Choose another split.")
         if queries is not None and not quiet:
             note(f"Taken as {asked.split} questions: {sum(asked.counts.values()):,} of {len(asked.sets)} structures.")
-        measured = _measure(runs, opened, asked, seed, threads, file, every_score, quiet or json)
+        measured = _measure(runs, opened, asked, mode.value, seed, threads, file, every_score, quiet or json)
         if baselines:
             measured += _baselines(opened, asked.some(baseline_questions, seed), seed, threads, quiet or json)
     rows = rows_of(measured)
@@ -156,6 +167,7 @@ def _measure(
     runs: Sequence[Path],
     graph: "Graph",
     asked: "Asked",
+    mode: str,
     seed: int,
     threads: int | None,
     file: Any,
@@ -163,7 +175,7 @@ def _measure(
     quiet: bool,
 ) -> "list[Measured]":
     """Each run with its figures."""
-    from halfgraph.evaluation.answerers import VectorAnswerer
+    from halfgraph.answering.modes import Modes, Weighing
     from halfgraph.evaluation.comparing import Measured
     from halfgraph.evaluation.exporting import exporter
     from halfgraph.evaluation.results import evaluate as measure
@@ -177,12 +189,13 @@ def _measure(
     names = _row_names(settings)
     for run in runs:
         about = read_provenance(run)
-        answerer = VectorAnswerer(load_encoder(run, graph, settings[run].architecture), names[run])
+        modes = Modes(load_encoder(run, graph, settings[run].architecture), graph.train, Weighing.load(run))
+        answerer = modes.answerer(modes.named(mode), names[run])
         watch = None if file is None else exporter(file, Names(graph), str(run), every=every)
         with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
             figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
         kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
-        figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, **kept}
+        figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, "mode": mode, **kept}
         found.append(Measured(names[run], figures, int(about["seed"]), kept))
     return found
 

@@ -86,6 +86,27 @@ def pacing(what: str, total: int, quiet: bool) -> Iterator[Callable[[int], None]
 
 
 @contextlib.contextmanager
+def telling(quiet: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """A function to tell of work in parts: what, how many in all, how many more; a bar for each part on stderr."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda *_: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (BarColumn(bar_width=20), TextColumn("{task.description}, left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        tasks: dict[str, Any] = {}
+
+        def more(what: str, total: int, count: int) -> None:
+            if what not in tasks:
+                tasks[what] = progress.add_task(what, total=total)
+            progress.update(tasks[what], advance=count)
+
+        yield more
+
+
+@contextlib.contextmanager
 def training_bar(quiet: bool) -> Iterator[Callable[[Any, float, Any], None] | None]:
     """A function that shows where a training run is, on stderr, or None where that is no terminal."""
     if quiet or not sys.stderr.isatty():

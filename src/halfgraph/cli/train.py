@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from halfgraph.cli.graph import Out, Quiet
-from halfgraph.cli.screen import Json, note, print_json, print_table, training_bar
+from halfgraph.cli.screen import Json, note, print_json, print_table, telling, training_bar
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
@@ -101,7 +101,9 @@ def train(
             validate=validate,
             told=told,
         )
-    if not calibrate(out, graph, load_encoder(out, graph, chosen.architecture, device), seed).curves:
+    with telling(quiet or json) as told_of:
+        found = calibrate(out, graph, load_encoder(out, graph, chosen.architecture, device), seed, told_of)
+    if not found.curves:
         note("Without a split there is nothing to measure confidence on: answers will have scores alone.")
     _show(out, progress, json, quiet)
 
