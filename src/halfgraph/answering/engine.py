@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +23,7 @@ from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
+from halfgraph.evaluation.ranking import one_torch_thread
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.exact import Exact
@@ -37,6 +39,7 @@ from halfgraph.training.run import load_encoder
 # Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
 ONE_EDGE = path(0, 0)
+LARGE = 200_000  # entities from which on several threads are quicker than one
 
 
 @dataclass(frozen=True)
@@ -89,6 +92,13 @@ class Engine:
         explain: bool = True,
     ) -> Answers:
         """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
+        with self._threads():
+            return self._ask(text, top, mode, min_confidence, any_kind, explain)
+
+    def _ask(
+        self, text: str, top: int, mode: str | None, min_confidence: float | None, any_kind: bool, explain: bool
+    ) -> Answers:
+        """The same, on the threads that torch has now."""
         begun = time.perf_counter()
         mode = self.modes.named(mode)
         self._check(mode, top, min_confidence)
@@ -131,6 +141,11 @@ class Engine:
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_kind: bool = False) -> list[Answers]:
         """The answers to each of many queries, without explanations; those that differ in names alone go together."""
+        with self._threads():
+            return self._ask_batch(texts, top, any_kind)
+
+    def _ask_batch(self, texts: Sequence[str], top: int, any_kind: bool) -> list[Answers]:
+        """The same, on the threads that torch has now."""
         begun = time.perf_counter()
         self._check(VECTOR, top, None)
         found: dict[int, Answers] = {}
@@ -158,6 +173,10 @@ class Engine:
                 found |= zip(group.places, sure, strict=True)
         each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
         return [replace(found[place], seconds=each) for place in range(len(texts))]
+
+    def _threads(self) -> AbstractContextManager[None]:
+        """A time with one thread of torch, unless the graph is large: several wait for one another at each product."""
+        return one_torch_thread() if len(self.graph.entities) < LARGE else nullcontext()
 
     @cached_property
     def batches(self) -> Batches:

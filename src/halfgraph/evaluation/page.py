@@ -42,8 +42,8 @@ the answer lacks.</p>
 target. Neighbour vote: an edge counts 1 if the training graph has it, else a share of the votes of entities similar to
 its head.</p>
 <p><b>Confidence.</b> The first ten answers to each question that the training triples do not have, by how sure they
-are; right is what the whole graph says. The expected calibration error is the mean gap between the two over tenths of the
-scale, by answers.</p>
+are; right is what the whole graph says. The expected calibration error is the mean gap between the two over tenths of
+the scale, by answers.</p>
 """
 
 

@@ -70,7 +70,7 @@ def scored(
         return scores.shape[1]
 
     if len(questions):
-        with _one_torch_thread():
+        with one_torch_thread():
             entity_count = some(slice(0, 1))  # the first question tells how many scores a row has
             size = max(1, at_once // entity_count)
             chunks = [slice(first, min(first + size, len(questions))) for first in range(1, len(questions), size)]
@@ -80,7 +80,7 @@ def scored(
 
 
 @contextmanager
-def _one_torch_thread() -> Iterator[None]:
+def one_torch_thread() -> Iterator[None]:
     """A time in which torch has one thread, each chunk having one of ours.
 
     Torch's own wait for one another at every product: beside other work that takes many times as long.
