@@ -77,7 +77,7 @@ def judge_exactness(verdicts: Verdicts, engine: Engine) -> None:
         some = asked[first : first + 1000]
         for text, found in zip(some, engine.ask_batch(some, top=1), strict=True):
             right += {one.entity for one in found.known} == _plain(store, text, engine.graph)
-    alone = asked[:: len(asked) // 500]
+    alone = asked[:: max(1, len(asked) // 500)]
     for text in alone:
         found = engine.ask(text, top=1, explain=False)
         right += {one.entity for one in found.known} == _plain(store, text, engine.graph)

@@ -176,6 +176,7 @@ def _measure(
 ) -> "list[Measured]":
     """Each run with its figures."""
     from halfgraph.answering.modes import Modes, Weighing
+    from halfgraph.answering.reliability import measured
     from halfgraph.evaluation.comparing import Measured
     from halfgraph.evaluation.exporting import exporter
     from halfgraph.evaluation.results import evaluate as measure
@@ -194,6 +195,7 @@ def _measure(
         watch = None if file is None else exporter(file, Names(graph), str(run), every=every)
         with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
             figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
+        figures |= measured(run, modes.named(mode), answerer, modes.encoder, asked.sets, graph)
         kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
         figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, "mode": mode, **kept}
         found.append(Measured(names[run], figures, int(about["seed"]), kept))
@@ -269,10 +271,11 @@ def _said(about: Any) -> str:
 
 def _show(rows: "Sequence[Row]") -> None:
     """Nothing; the main tables are printed, and what to know beside them."""
+    from halfgraph.evaluation.reliability import error_table
     from halfgraph.evaluation.report import notes, tables
 
-    for table in tables(rows):
-        if table.brief:
+    for table in (*tables(rows), error_table(rows)):
+        if table.brief and table.rows:
             print_report(table)
     for text in notes(rows):
         note(text)
