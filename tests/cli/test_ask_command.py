@@ -52,7 +52,7 @@ def test_an_empty_query_says_why(run, capsys):
 def test_json_is_the_contract(run, capsys):
     _, out, _ = asked(capsys, run, QUERY, "--json")
     found = json.loads(out)
-    assert {"known", "predicted", "explanation", "notes", "mode", "seconds", "variables"} == set(found)
+    assert {"known", "predicted", "explanation", "notes", "mode", "seconds", "variables", "target"} == set(found)
     assert {"entity", "label", "kind", "score", "confidence"} == set(found["predicted"][0])
 
 
