@@ -18,6 +18,7 @@ CGA = Architecture("bilinear", "attention", "min", heads=2)
 PLAIN = Recipe(
     one_edge=3, longer=2, neighbourhoods=2, one_edge_weight=2.0, longer_weight=0.5, intersection_weight=3.0,
     neighbourhood_weight=0.25, kind_negatives=4, other_negatives=3, hard_negatives=0, margin=0.7, temperature=0.3,
+    links=0,
 )  # fmt: skip
 RECIPES = {
     "softmax": PLAIN,

@@ -52,7 +52,7 @@ class Entities(nn.Module):
 
     def every(self) -> Tensor:
         """The vectors of all entities: (entities, d)."""
-        return normalised(self.table)
+        return normalised(self.table) if self._all is None else self._all
 
     @contextmanager
     def normalised_once(self) -> Iterator[None]:

@@ -17,6 +17,7 @@ from halfgraph.query.program import compile_shape
 from halfgraph.query.sampling import Questions, Sampler
 from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, Shape
 from halfgraph.query.workload import Workload
+from halfgraph.training.links import Links, LinkSource
 from halfgraph.training.recipe import Recipe
 
 Ids = NDArray[np.int32]
@@ -97,6 +98,7 @@ class Batch:
     known: NDArray[np.bool_]  # softmax: which candidates, then others, are answers after all (n, most)
     negatives: Ids  # hinge: (n, negatives), -1 where there is none
     hard_negatives: Ids  # (n, hard negatives), -1 where there is none
+    links: Links | None = None
 
     def __len__(self) -> int:
         return len(self.answers)
@@ -111,6 +113,10 @@ class Batches:
     recipe: Recipe
     seed: int
     structures: tuple[Shape, ...] = STRUCTURES
+
+    @cached_property
+    def _link_source(self) -> LinkSource:
+        return LinkSource(self.graph)
 
     @cached_property
     def _edges(self) -> tuple[object, ...]:
@@ -153,7 +159,13 @@ class Batches:
             if self.recipe.loss == "softmax"
             else self._with_negatives(batch, step)
         )
+        if self.recipe.loss == "softmax" and self.recipe.links:
+            batch = replace(batch, links=self._links(generator))
         return self._with_hard_negatives(batch, step) if self.recipe.hard_negatives else batch
+
+    def _links(self, generator: np.random.Generator) -> Links:
+        """The links of a step."""
+        return self._link_source.draw(self.recipe.links, self.recipe.link_candidates, generator)
 
     def _with_candidates(self, batch: Batch, generator: np.random.Generator) -> Batch:
         """The batch with shared negatives: some of each answer's kind and some of any, answers among them marked."""

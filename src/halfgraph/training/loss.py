@@ -10,6 +10,7 @@ from torch import Tensor
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.entities import normalised
 from halfgraph.training.batches import Batch
+from halfgraph.training.links import Links, link_losses
 from halfgraph.training.recipe import Recipe
 
 NEVER = -1e9  # the score of a candidate that does not count
@@ -18,7 +19,9 @@ NEVER = -1e9  # the score of a candidate that does not count
 def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
     """The weighted sum of the losses of all structures, neighbourhoods included (eq. 13)."""
     queries = [some.shape.fill(some.anchors, some.relations) for some in batch.questions]
-    vectors = normalised(torch.cat(encoder.encode(queries)))  # (n, d); a neighbourhood's is eq. 9
+    links = [] if batch.links is None else [batch.links.query]
+    walked = normalised(torch.cat(encoder.encode([*queries, *links])))  # (n, d); a neighbourhood's is eq. 9
+    vectors = walked[: len(batch)]
     weights = torch.from_numpy(batch.weights).to(vectors)
     if recipe.loss == "softmax":
         losses = softmax_losses(encoder, batch, vectors, recipe)
@@ -26,7 +29,20 @@ def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
         losses = hinge_losses(encoder, vectors, batch.answers, batch.negatives, recipe.margin)
     if recipe.hard_negatives and recipe.hard_weight:
         losses = losses + recipe.hard_weight * hard_losses(encoder, batch, vectors, recipe)
-    return (weights * losses).sum()
+    total = (weights * losses).sum()
+    if batch.links is None:
+        return total
+    own = link_losses(batch.links, walked[len(batch) :], _candidates(encoder, batch.links), recipe.temperature)
+    return total + recipe.link_weight * own.mean()
+
+
+def _candidates(encoder: Encoder, links: Links) -> Tensor:
+    """The entities that the tails of links are told from: (candidates, d)."""
+    if links.candidates is not None:
+        return encoder.entities(_ids(links.candidates, encoder))
+    if encoder.entities.sparse:  # its gradient is by rows, whichever they are
+        return encoder.entities(torch.arange(len(encoder.entities.table), device=encoder.device))
+    return encoder.entities.every()
 
 
 def hinge_losses(

@@ -16,8 +16,10 @@ class Recipe:
     one_edge: int = 1024
     longer: int = 256
     neighbourhoods: int = 64  # 0: no KG phase
+    links: int = 512  # softmax: heads with a relation, asked for all their tails at once; 0: none
     # Weights in the sum of losses (eq. 13); each structure's loss is a mean over its questions.
     one_edge_weight: float = 2.0
+    link_weight: float = 4.0
     longer_weight: float = 1.0
     intersection_weight: float = 1.0
     neighbourhood_weight: float = 0.3
@@ -26,6 +28,7 @@ class Recipe:
     kind_negatives: int = 512  # of the answer's kind
     other_negatives: int = 512  # of any kind (softmax only)
     hard_negatives: int = 0  # for each question of a structure with an intersection
+    link_candidates: int = 32_768  # softmax: entities that the tails of links are told from; all of a smaller graph
     temperature: float = 0.1  # softmax
     pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
     margin: float = 1.0  # hinge
@@ -44,12 +47,22 @@ class Recipe:
             if getattr(self, name) not in known:
                 problem = f'cannot be "{getattr(self, name)}"'
                 raise SettingError(name, problem, advice=f"Known: {', '.join(known)}.")
-        for name in ("one_edge", "longer", "neighbourhoods", "kind_negatives", "other_negatives", "hard_negatives"):
+        for name in (
+            "one_edge",
+            "longer",
+            "neighbourhoods",
+            "kind_negatives",
+            "other_negatives",
+            "hard_negatives",
+            "links",
+        ):
             if getattr(self, name) < 0:
                 raise SettingError(name, f"cannot be negative, found {getattr(self, name)}")
         for name in ("temperature", "learning_rate"):
             if getattr(self, name) <= 0:
                 raise SettingError(name, f"must be above 0, found {getattr(self, name)}")
+        if self.links and self.link_candidates < 1:
+            raise SettingError("link_candidates", f"must be at least 1, found {self.link_candidates}")
         if self.one_edge + self.longer + self.neighbourhoods == 0:
             raise SettingError("one_edge", "longer and neighbourhoods are all 0, so there is nothing to learn from")
         if not 0 <= self.burn_in <= 1 or (self.burn_in and not self.one_edge):
@@ -71,6 +84,8 @@ PAPER = Recipe(
     one_edge_weight=1.0,
     neighbourhood_weight=1.0,
     pooled_weight=0.0,
+    links=0,
+    link_weight=0.0,
     kind_negatives=1,
     other_negatives=0,
     hard_negatives=1,
