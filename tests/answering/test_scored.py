@@ -132,3 +132,26 @@ def test_pieces_of_a_large_graph_give_the_same_scores(monkeypatch):
     whole = Scored(edges).scores(query)
     monkeypatch.setattr("halfgraph.answering.scored.PIECE", 7)
     assert Scored(edges).scores(query) == pytest.approx(whole, abs=1e-6)
+
+
+@FEW
+@given(graphs_and_queries(most_nodes=6))
+def test_with_all_entities_proposed_a_large_graph_is_as_a_small_one(given_):
+    small, query = given_
+    expected = scored(small, SOME).scores(query)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("halfgraph.answering.scored.LARGE", 0)
+        assert scored(small, SOME).scores(query) == pytest.approx(expected, abs=1e-6)
+
+
+@FEW
+@given(graphs_and_queries(most_nodes=6, negations=False))
+def test_what_is_not_proposed_has_its_known_edges_still(given_):
+    small, query = given_
+    tree = unshared(query)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("halfgraph.answering.scored.LARGE", 0)
+        patch.setattr("halfgraph.answering.scored.PROPOSED", 1)
+        scores = scored(small, SOME).scores(tree)
+    assert scores[Exact(small.graph).answers(tree)] == pytest.approx(1.0)
+    assert (scores <= scored(small, SOME).scores(tree) + 1e-6).all()

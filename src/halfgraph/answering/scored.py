@@ -11,11 +11,27 @@ from operator import itemgetter
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 
 from halfgraph.answering.edges import PIECE, Edges, Ids, Scores, one
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, fold, shared_variables
+from halfgraph.query.tree import (
+    Anchor,
+    Intersect,
+    Negate,
+    Project,
+    Query,
+    Union,
+    children,
+    disjuncts,
+    fold,
+    nodes,
+    shared_variables,
+    without_negation,
+)
 
 BEAM = 16
+LARGE = 100_000  # entities above which the query's vectors propose those that likely edges may lead to
+PROPOSED = 4_096  # entities proposed for a variable
 PINNED = 8  # entities tried for a variable that is used more than once
 Norm = Callable[[Scores, Scores], Scores]
 
@@ -58,10 +74,12 @@ class Scored:
     yields: dict[int, Scores] = field(default_factory=dict, repr=False)  # the scores of each node, for witnesses
     pins: dict[int, int] = field(default_factory=dict, repr=False)  # the entity of a variable used more than once
     own: dict[int, Scores] = field(default_factory=dict, repr=False)  # its scores before it was pinned
+    proposed: dict[int, Ids] = field(default_factory=dict, repr=False)  # where likely edges may lead, in a large graph
 
     def scores(self, query: Query) -> Scores:
         """The score of every entity: (entities,)."""
         found: Scores | None = None
+        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         for scores, _ in self._ways(query):
             found = scores.copy() if found is None else np.maximum(found, scores, out=found)
         assert found is not None, "a query has at least one way"
@@ -98,12 +116,10 @@ class Scored:
         if np.isfinite(self.edges.scale.bias):
             heads = self._beam(source)
             before = torch.from_numpy(source[heads])[:, None]
-            size = max(1, PIECE // len(heads))
-            for first in range(0, len(found), size):
-                columns = slice(first, min(first + size, len(found)))
+            for columns in self._columns(node, max(1, PIECE // len(heads))):
                 likely = torch.sigmoid_(self.edges.log_odds(heads, relation, evidence, columns))
                 best = self._along(before, likely).amax(dim=0).numpy()
-                np.maximum(found[columns], best, out=found[columns])
+                found[columns] = np.maximum(found[columns], best)
         return self._kept(node, self._of_kind(node, found))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
@@ -119,8 +135,33 @@ class Scored:
         """What a part leaves."""
         return self._kept(node, 1 - part)
 
+    def _columns(self, node: Project, size: int) -> Iterator[slice | Ids]:
+        """The entities that likely edges of a node may lead to, in pieces."""
+        if id(node) in self.proposed:
+            yield self.proposed[id(node)]
+            return
+        count = len(self.edges.vectors)
+        yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
+
+    @torch.no_grad()
+    def _proposed(self, query: Query) -> dict[int, Ids]:
+        """For each node the entities nearest to the vector of its variable; parts that meet have the same."""
+        top: dict[int, Query] = {}
+        for node in reversed(nodes(query)):
+            variable = top.setdefault(id(node), node)
+            if not isinstance(node, Anchor | Project):
+                top |= {id(part): variable for part in children(node)}
+        found: dict[int, Ids] = {}
+        for variable in {id(node): node for node in top.values() if not isinstance(node, Anchor)}.values():
+            vectors = torch.cat(self.edges.encoder.encode(disjuncts(without_negation(variable)))).float().cpu()
+            cosines = (self.edges.vectors @ F.normalize(vectors, dim=1).t()).amax(dim=1)
+            nearest = cosines.topk(min(PROPOSED, len(cosines))).indices.numpy()
+            found |= {place: nearest for place, node in top.items() if node is variable}
+        return found
+
     def witness(self, query: Query, entity: int) -> Witness:
         """The best way to an entity, as an answer to a query."""
+        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         score, self.pins = max(((float(scores[entity]), pins) for scores, pins in self._ways(query)), key=itemgetter(0))
         self.yields.clear()
         fold(query, self)

@@ -91,8 +91,9 @@ class Encoder(nn.Module):
             return torch.full((rows,), node.kind, device=self.device)
         # Departs from the paper, which takes the kind as known: a variable that no question says the kind of has none.
         usual: Tensor = self.usual_kinds  # type: ignore[assignment]
-        votes = sum(usual.index_select(0, _ids(relation, self.device)) for relation in _last_relations(node))
-        return votes.argmax(dim=1)  # type: ignore[union-attr]
+        none = usual.new_zeros(rows, usual.shape[1])  # known entities alone that meet say nothing of a kind
+        ends = (usual.index_select(0, _ids(relation, self.device)) for relation in _last_relations(node))
+        return sum(ends, none).argmax(dim=1)
 
     def matches(self, node: Intersect, rows: int) -> Tensor:
         """How many triples each part of an intersection matches: (n, parts)."""
