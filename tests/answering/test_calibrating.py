@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from asked import engine_of
-from halfgraph.answering.calibrating import calibrate, calibrated, first_answers, reliability, validation_questions
+from halfgraph.answering.calibrating import (
+    Remembered,
+    calibrate,
+    calibrated,
+    first_answers,
+    reliability,
+    validation_questions,
+)
 from halfgraph.answering.confidence import Calibration
 from halfgraph.evaluation.answerers import VectorAnswerer
 from halfgraph.query.exact import Exact
@@ -62,3 +69,21 @@ def test_without_a_split_there_is_nothing_to_measure(tmp_path):
     graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
     assert validation_questions(graph, seed=0) == []
     assert calibrate(tmp_path, graph, engine_of(graph).index.encoder, seed=0).curves == {}
+
+
+def test_what_is_remembered_is_what_was_asked_last():
+    asked = []
+
+    class Counting:
+        name = "counting"
+
+        def scores(self, shape, anchors, relations):
+            asked.append((shape.name, anchors.tolist()))
+            return anchors + relations
+
+    remembered = Remembered(Counting())
+    one, two = np.array([[1]], np.int32), np.array([[2]], np.int32)
+    for anchors in (one, one, two, one):
+        assert remembered.scores(STRUCTURES[0], anchors, one).tolist() == (anchors + 1).tolist()
+    assert [anchors for _, anchors in asked] == [[[1]], [[2]], [[1]]]
+    assert remembered.name == "counting"

@@ -1,7 +1,7 @@
 """Confidence measured: the first answers to held-out questions, and how many of them the whole graph says are right."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.batch import kinds_of_answers
 from halfgraph.answering.confidence import Calibration, Curve, Reliability, fit
+from halfgraph.answering.fused import FusedAnswerer
+from halfgraph.answering.modes import BOTH, SCORED, VECTOR, Modes, affordable, weigh
 from halfgraph.answering.modes import EACH as WEIGHED
-from halfgraph.answering.modes import VECTOR, Modes, affordable, weigh
 from halfgraph.evaluation.answerers import Answerer
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
@@ -100,6 +101,28 @@ def reliability(
     return found
 
 
+@dataclass
+class Remembered:
+    """An answerer that remembers what it was asked last."""
+
+    way: Answerer
+    asked: tuple[str, bytes, bytes] | None = None
+    found: Any = None
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self.way.name
+
+    def scores(self, shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
+        """The score of every entity for each query."""
+        asked = (shape.name, anchors.tobytes(), relations.tobytes())
+        if asked != self.asked:
+            self.asked, self.found = asked, self.way.scores(shape, anchors, relations)
+        remembered: NDArray[np.float32] = self.found
+        return remembered
+
+
 def calibrate(
     run: Path, graph: Graph, encoder: Encoder, seed: int, told: Callable[[str, int, int], None] = lambda *_: None
 ) -> Calibration:
@@ -116,16 +139,17 @@ def calibrate(
     if weighing is not None:
         weighing.save(run)
     modes = Modes(encoder, graph.train, weighing)
-    curves: dict[str, dict[str, Curve]] = {}
-    for mode in modes.names:
-        count = EACH if mode == VECTOR else affordable(FEW, graph)
-        few = [some.take(np.arange(min(len(some), count))) for some in questions]
-        total = sum(map(len, few))
-        answerer = modes.answerer(mode)
-        curves[mode] = {}
-        for some in few:
-            curves[mode] |= calibrated(answerer, encoder, [some], graph)
-            told(f"Measuring confidence, {mode}", total, len(some))
+    answerers = {mode: modes.answerer(mode) for mode in modes.names}
+    both = answerers.get(BOTH)
+    if isinstance(both, FusedAnswerer):  # one walk along the edges serves both ways that need it
+        answerers[SCORED] = Remembered(both.by_edges)
+        answerers[BOTH] = replace(both, by_edges=answerers[SCORED])
+    curves: dict[str, dict[str, Curve]] = {mode: {} for mode in answerers}
+    for some in questions:
+        for mode, answerer in answerers.items():
+            few = some if mode == VECTOR else some.take(np.arange(min(len(some), affordable(FEW, graph))))
+            curves[mode] |= calibrated(answerer, encoder, [few], graph)
+        told("Measuring confidence", len(questions), 1)
     found = Calibration({mode: some for mode, some in curves.items() if some})
     if found.curves:
         found.save(run)
