@@ -7,6 +7,7 @@ import pytest
 
 from asked import engine_of
 from halfgraph.answering.calibrating import validation_questions
+from halfgraph.answering.confidence import Calibration, Curve
 from halfgraph.answering.modes import MODES, weigh
 from halfgraph.errors import SettingError
 from halfgraph.query.shapes import named_shape
@@ -63,3 +64,12 @@ def test_the_triples_of_a_witness_by_edges_are_in_the_graph_or_have_a_probabilit
         assert triple.known or 0 <= triple.confidence <= 1
     variables = {one.variable for one in witness.witness}
     assert variables == (set() if text == TEXT else {"?_0_1"})
+
+
+def test_a_missing_triple_is_as_sure_as_the_answer_of_a_one_edge_question(engine):
+    curve = Curve([0.0, 1.0], [0.25, 0.25], 10, "platt")
+    sure = replace(engine, calibration=Calibration({"scored": {"1p": curve}}))
+    best = engine.ask(TEXT, top=1, mode="scored").predicted[0].entity
+    missing = [triple for triple in sure.explain(TEXT, best, mode="scored").triples if not triple.known]
+    assert [triple.confidence for triple in missing] == [0.25] * len(missing)
+    assert missing

@@ -18,7 +18,7 @@ from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
 from halfgraph.answering.facts import Facts, Names
 from halfgraph.answering.index import Index
-from halfgraph.answering.modes import VECTOR, Modes, Weighing
+from halfgraph.answering.modes import SCORED, VECTOR, Modes, Weighing
 from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
 from halfgraph.answering.witness import Seeker
@@ -188,7 +188,12 @@ class Engine:
     def reasons(self) -> Reasons:
         """What gives reasons for answers."""
         seeker = Seeker(self.index, getattr(self.graph, self.view), self._chance)
-        return Reasons(self.facts, self.names, seeker, VECTOR in self.calibration.curves)
+        return Reasons(self.facts, self.names, seeker, VECTOR in self.calibration.curves, self._sure)
+
+    def _sure(self, probability: float) -> float:
+        """How sure a missing triple is: as a one-edge question's answer of this score, so that it means the same."""
+        sure = self.calibration.confidence(SCORED, ONE_EDGE, np.array([probability]))
+        return probability if sure is None else float(sure[0])
 
     def _chance(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
         """How likely triples are by their cosines: as measured for single edges, or else half of what is above 0."""

@@ -1,6 +1,6 @@
 """Why an entity is an answer: the triples of its best witness, those of the graph and those that are missing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfgraph.answering.answers import Answer, Standing, Stated, Witness
@@ -20,6 +20,7 @@ class Reasons:
     names: Names
     seeker: Seeker
     measured: bool = False  # whether what the seeker says of single edges was measured
+    sure: Callable[[float], float] = float  # how sure a triple is, by its probability edge by edge
 
     def witness(self, laid: Laid, answer: Answer, entity: int, scored: Scored | None = None) -> Witness:
         """The best witness of an answer: a certain one if it is known, else by edges if `scored`, else by vectors."""
@@ -32,7 +33,7 @@ class Reasons:
         return Witness(answer, self._standing(laid, bound.entities), triples + denied)
 
     def _by_edges(self, laid: Laid, answer: Answer, found: ScoredWitness) -> Witness:
-        """A witness that was found edge by edge; a step's probability is what was measured of its triple."""
+        """A witness that was found edge by edge."""
         entities = {laid.names[one]: number for one, number in found.entities.items() if one in laid.names}
         triples = [
             self._triple(
@@ -40,7 +41,7 @@ class Reasons:
                 int(step.node.relation),
                 step.tail,
                 step.known,
-                None if step.known else round(step.probability, 4),
+                None if step.known else round(self.sure(step.probability), 4),
                 step.negated,
             )
             for step in reversed(found.steps)
