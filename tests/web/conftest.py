@@ -44,7 +44,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "run"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that serves the run."""
     port, log = free_port(), tmp_path_factory.mktemp("log") / "server.txt"
@@ -73,9 +73,9 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
     raise AssertionError(f"the server did not answer within {PATIENCE} s:\n{log.read_text()}")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium, without a window."""
+    """Debian's chromium, without a window; its event loop must be over before other modules run theirs."""
     assert CHROMIUM.exists(), "the browser tests need chromium: apt-get install chromium"
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
