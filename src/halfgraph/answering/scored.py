@@ -79,7 +79,6 @@ class Scored:
     def scores(self, query: Query) -> Scores:
         """The score of every entity: (entities,)."""
         found: Scores | None = None
-        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         for scores, _ in self._ways(query):
             found = scores.copy() if found is None else np.maximum(found, scores, out=found)
         assert found is not None, "a query has at least one way"
@@ -87,6 +86,7 @@ class Scored:
 
     def _ways(self, query: Query) -> Iterator[tuple[Scores, dict[int, int]]]:
         """The scores for each choice of entities for the variables used more than once, and that choice."""
+        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         shared = [node for node in shared_variables(query) if not isinstance(node, Anchor)]
         todo: list[dict[int, int]] = [{}]
         while todo:
@@ -161,7 +161,6 @@ class Scored:
 
     def witness(self, query: Query, entity: int) -> Witness:
         """The best way to an entity, as an answer to a query."""
-        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         score, self.pins = max(((float(scores[entity]), pins) for scores, pins in self._ways(query)), key=itemgetter(0))
         self.yields.clear()
         fold(query, self)
