@@ -32,7 +32,18 @@ ASKED = 10_000  # queries whose exact answers are compared
 WARM = 3_000  # queries before batches are timed: most templates are read by then
 TIMED = 400  # of three patterns
 LARGE = 1_000_000  # entities
-SCALE = Scale(bias=-12.0, cosine=10.0, back=6.0, level=-0.5, vote=0.8, popularity=0.3, breadth=0.4)  # as runs have it
+SCALE = Scale(
+    bias=-12.0,
+    cosine=10.0,
+    back=6.0,
+    level=-0.5,
+    vote=0.8,
+    popularity=0.3,
+    ends=-0.5,
+    often=0.3,
+    breadth=0.4,
+    asked=3.0,
+)  # as runs have it
 
 
 def main() -> None:

@@ -3,11 +3,23 @@ import pytest
 import torch
 
 from halfgraph.answering.edges import Edges, Scale, one
+from halfgraph.answering.fitting import FEATURES
 from halfgraph.model.encoder import Architecture
 from halfgraph.model.projection import PROJECTIONS
 from small_models import SmallModel, small_model
 
-SOME = Scale(bias=-2.0, cosine=3.0, back=1.5, level=0.3, vote=0.2, popularity=0.1, breadth=0.4)
+SOME = Scale(
+    bias=-2.0,
+    cosine=3.0,
+    back=1.5,
+    level=0.3,
+    vote=0.2,
+    popularity=0.1,
+    ends=-0.3,
+    often=0.25,
+    breadth=0.4,
+    asked=1.7,
+)
 
 
 @pytest.fixture(params=sorted(PROJECTIONS))
@@ -33,16 +45,36 @@ def test_cosines_of_both_directions_are_those_of_the_vectors(model):
 
 def test_log_odds_are_the_weighted_sum_of_the_features(model):
     edges = edges_of(model)
-    weights = np.array([SOME.cosine, SOME.back, SOME.level, SOME.vote, SOME.popularity, SOME.breadth])
+    weights = np.array([getattr(SOME, name) for name in FEATURES])
     for head, relation in ((0, 0), (3, 1), (5, 2)):
         evidence = edges.evidence(one(head, len(edges.vectors)), relation)
-        found = edges.log_odds(np.array([head]), relation, evidence)[0].numpy()
+        found = edges.log_odds(np.array([head]), relation, evidence, asked=True)[0].numpy()
         assert found == pytest.approx(edges.features(head, relation) @ weights + SOME.bias, abs=1e-4)
         some = np.array([1, 4])
-        assert edges.log_odds(np.array([head]), relation, evidence, some)[0].numpy() == pytest.approx(
-            found[some], abs=1e-5
-        )
-        assert edges.probability(head, relation, 4) == pytest.approx(1 / (1 + np.exp(-found[4])), abs=1e-5)
+        of_some = edges.log_odds(np.array([head]), relation, evidence, some, asked=True)[0].numpy()
+        assert of_some == pytest.approx(found[some], abs=1e-5)
+        assert edges.probability(head, relation, 4, asked=True) == pytest.approx(1 / (1 + np.exp(-found[4])), abs=1e-5)
+
+
+def test_who_asks_supposes_an_edge_only_where_none_is_known(model):
+    edges = edges_of(model)
+    for head in range(model.graph.entity_count):
+        for relation in range(model.graph.relation_count):
+            evidence = edges.evidence(one(head, len(edges.vectors)), relation)
+            asked = edges.log_odds(np.array([head]), relation, evidence, asked=True)
+            more = asked - edges.log_odds(np.array([head]), relation, evidence)
+            expected = 0.0 if len(model.graph.tails_of(head, relation)) else SOME.asked
+            assert more.numpy() == pytest.approx(expected, abs=1e-5)
+
+
+def test_a_tail_counts_by_how_many_edges_lead_to_it(model):
+    edges, count = edges_of(model), model.graph.entity_count
+    for relation in range(model.graph.relation_count):
+        share, any_, often = edges.popularity(relation)
+        counts = np.array([len(model.graph.tails_of(tail, relation ^ 1)) for tail in range(count)])
+        assert any_.tolist() == (counts > 0).tolist()
+        assert np.expm1(often) == pytest.approx(counts, abs=1e-4)
+        assert np.exp(share) == pytest.approx(counts / max(counts.sum(), 1), abs=1e-4)
 
 
 def test_heads_together_are_as_heads_alone(model):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from halfgraph.answering.edges import Edges, Scale, one
-from halfgraph.answering.fitting import EVIDENCE, fit
+from halfgraph.answering.fitting import BELONGS, EVIDENCE, fit
 from halfgraph.errors import SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.training.run import new_encoder
@@ -40,7 +40,8 @@ def test_probabilities_are_about_as_often_right_as_they_say(graph, edges):
         for relation in range(relations):
             if not len(graph.train.tails_of(head, relation)) and not len(graph.valid.tails_of(head, relation)):
                 continue
-            odds = fitted.log_odds(np.array([head]), relation, fitted.evidence(one(head, count), relation))[0].numpy()
+            evidence = fitted.evidence(one(head, count), relation)
+            odds = fitted.log_odds(np.array([head]), relation, evidence, asked=True)[0].numpy()
             odds[graph.train.tails_of(head, relation)] = -np.inf
             expected += (1 / (1 + np.exp(-odds))).sum()
             found += len(graph.valid.tails_of(head, relation))
@@ -51,6 +52,7 @@ def test_probabilities_are_about_as_often_right_as_they_say(graph, edges):
 def test_evidence_can_be_switched_off(graph, edges, name):
     scale = fit(edges, graph.valid, 0, pairs=60, off=[name])
     assert getattr(scale, name) == 0.0
+    assert all(getattr(scale, part) == 0.0 for part, whole in BELONGS.items() if whole == name)
     assert any(getattr(scale, other) for other in EVIDENCE if other != name)
 
 
@@ -59,7 +61,7 @@ def test_the_same_seed_gives_the_same_weights(graph, edges):
 
 
 def test_an_unknown_name_is_refused(graph, edges):
-    with pytest.raises(SettingError, match="Known: cosine, back, vote, popularity"):
+    with pytest.raises(SettingError, match="Known: cosine, back, vote, popularity, asked"):
         fit(edges, graph.valid, 0, off=["level"])
 
 

@@ -12,7 +12,9 @@ from halfgraph.query.shapes import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
 from small_graphs import Small, graphs_and_queries, unshared
 
-SOME = Scale(bias=-2.0, cosine=3.0, back=1.0, level=0.1, vote=0.2, popularity=0.1, breadth=0.2)
+SOME = Scale(
+    bias=-2.0, cosine=3.0, back=1.0, level=0.1, vote=0.2, popularity=0.1, ends=0.1, often=-0.1, breadth=0.2, asked=0.5
+)
 FEW = settings(max_examples=40)
 
 

@@ -1,7 +1,8 @@
 """How likely an edge is: certain where the graph has it, else a probability from all the evidence for it.
 
-The evidence is the model's cosine in both directions, the vote of entities similar to the head, and how often the tail
-ends the relation. What each weighs is fitted on held-out triples (fitting.py).
+The evidence is the model's cosine in both directions, the vote of entities similar to the head, how often the tail
+ends the relation, and whether the query itself supposes an edge. What each weighs is fitted on held-out triples
+(fitting.py).
 """
 
 from copy import copy
@@ -40,8 +41,11 @@ class Scale:
     back: float = 0.0  # of the tail moved along the inverse, with the head
     level: float = 0.0  # how high the cosines of the head are as a whole
     vote: float = 0.0  # the logarithm of the share of votes of similar heads
-    popularity: float = 0.0  # the logarithm of the share of the relation's edges
+    popularity: float = 0.0  # the logarithm of the share of the relation's edges that lead to the tail
+    ends: float = 0.0  # whether any does
+    often: float = 0.0  # the logarithm of how many do
     breadth: float = 0.0  # the logarithm of how many tails of the head are known
+    asked: float = 0.0  # whether the query names the head and no tail is known: who asks supposes that there is one
     offsets: tuple[float, ...] = ()  # for each relation, where there is enough data
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,7 +73,7 @@ class Evidence:
 
     passed: Scores  # the best score of a head from which a known edge leads here
     vote: Scores  # logarithms of shares
-    popularity: Scores
+    popularity: Scores  # (3, entities): what `popularity`, `ends` and `often` weigh
 
 
 @dataclass
@@ -114,10 +118,11 @@ class Edges:
         self._room = (np.zeros(count, np.float32), np.empty(count, np.int64))
 
     def _popularity(self, relation: int) -> Scores:
-        """The logarithm of the share of a relation's edges that lead to each entity."""
+        """How many of a relation's edges lead to each entity: the logarithm of the share, if any, of the number."""
         tails = self.known.edges(relation)[1]
-        shares = np.bincount(tails, minlength=len(self.vectors)) / max(len(tails), 1)
-        return np.log(shares + NO_EDGE).astype(np.float32)
+        counts = np.bincount(tails, minlength=len(self.vectors))
+        shares = counts / max(len(tails), 1)
+        return np.stack([np.log(shares + NO_EDGE), counts > 0, np.log1p(counts)]).astype(np.float32)
 
     @torch.no_grad()
     def _lengths(self, relation: int) -> torch.Tensor:
@@ -162,15 +167,19 @@ class Edges:
 
     @torch.no_grad()
     def log_odds(
-        self, heads: Ids, relation: int, evidence: Evidence, columns: slice | Ids | None = None
+        self, heads: Ids, relation: int, evidence: Evidence, columns: slice | Ids | None = None, *, asked: bool = False
     ) -> torch.Tensor:
-        """The log-odds of the edge from each head to each entity, or to some: (heads, entities)."""
+        """The log-odds of the edge from each head, which the query may name, to each entity, or to some.
+
+        (heads, entities).
+        """
         scale, places = self.scale, slice(None) if columns is None else columns
-        of_tail = scale.vote * evidence.vote[places] + scale.popularity * evidence.popularity[places]
-        of_tail += np.float32(scale.bias + scale.offset(relation))
+        of_tail = np.array([scale.popularity, scale.ends, scale.often], np.float32) @ evidence.popularity[:, places]
+        of_tail += scale.vote * evidence.vote[places] + np.float32(scale.bias + scale.offset(relation))
         moved, level = self.cosines(heads, relation)
-        breadth = np.log1p(tails_each(self.arrays, heads, relation)).astype(np.float32)
-        of_head = scale.level * level + scale.breadth * torch.from_numpy(breadth)
+        known = tails_each(self.arrays, heads, relation)
+        of_head = scale.breadth * np.log1p(known) + scale.asked * (asked & (known == 0))
+        of_head = scale.level * level + torch.from_numpy(of_head.astype(np.float32))
         vectors = self.vectors[places]
         found = torch.addmm(torch.from_numpy(of_tail), moved * scale.cosine, vectors.t())
         if scale.back:
@@ -182,22 +191,25 @@ class Edges:
 
     @torch.no_grad()
     def features(self, head: int, relation: int) -> NDArray[np.float32]:
-        """What is known of the edge from a head to every entity, in the order of the weights: (entities, 6)."""
+        """What is known of the edge from a head that is asked for, to every entity, in the order of the weights.
+
+        (entities, 9).
+        """
         heads = np.array([head])
         evidence = self.evidence(one(head, len(self.vectors)), relation)
         moved, level = self.cosines(heads, relation)
         turned, start = self.back(heads, relation)
         back = (self.vectors @ turned[0] + start[0]) * self.lengths(relation ^ 1)
-        breadth = np.log1p(tails_each(self.arrays, heads, relation))
-        columns = np.broadcast_arrays(
-            (self.vectors @ moved[0]).numpy(), back.numpy(), level.numpy(), evidence.vote, evidence.popularity, breadth
-        )
-        return np.stack(columns, axis=1).astype(np.float32)
+        known = tails_each(self.arrays, heads, relation)
+        cosine, of_head = (self.vectors @ moved[0]).numpy(), (np.log1p(known), known == 0)
+        columns = (cosine, back.numpy(), level.numpy(), evidence.vote, *evidence.popularity, *of_head)
+        return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.float32)
 
-    def probability(self, head: int, relation: int, tail: int) -> float:
+    def probability(self, head: int, relation: int, tail: int, *, asked: bool = False) -> float:
         """How likely one edge is, the graph apart."""
         evidence = self.evidence(one(head, len(self.vectors)), relation)
-        return float(torch.sigmoid(self.log_odds(np.array([head]), relation, evidence, np.array([tail]))))
+        odds = self.log_odds(np.array([head]), relation, evidence, np.array([tail]), asked=asked)
+        return float(torch.sigmoid(odds))
 
 
 def one(entity: int, count: int) -> Scores:

@@ -11,8 +11,9 @@ from halfgraph.answering.logistic import Examples, logistic
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 
-FEATURES = ("cosine", "back", "level", "vote", "popularity", "breadth")
-EVIDENCE = ("cosine", "back", "vote", "popularity")  # what can be switched off
+FEATURES = ("cosine", "back", "level", "vote", "popularity", "ends", "often", "breadth", "asked")
+EVIDENCE = ("cosine", "back", "vote", "popularity", "asked")  # what can be switched off
+BELONGS = {"level": "cosine", "ends": "popularity", "often": "popularity"}  # what is off together with another
 PAIRS = 1_500  # heads and relations of each sort: with held-out tails, and without
 NEAR, FAR = 100, 200  # wrong tails of each pair: the nearest by model and by votes, and others at random
 LEAST_HELD_OUT = 20  # held-out edges below which there is nothing to fit
@@ -26,8 +27,7 @@ def fit(edges: Edges, held_out: KnowledgeGraph, seed: int, *, pairs: int = PAIRS
     if len(held_out.tails) < LEAST_HELD_OUT:
         problem = f"has {len(held_out.tails) // 2} held-out triples, too few to weigh the evidence for an edge"
         raise SettingError("graph", problem, advice="Split it with a larger validation part.")
-    unused = set(off) | ({"level"} if "cosine" in off else set())
-    used = np.array([name not in unused for name in FEATURES])
+    used = np.array([BELONGS.get(name, name) not in off for name in FEATURES])
     examples = _examples(edges, held_out, np.random.default_rng(seed), pairs)
     fitted = logistic(replace(examples, features=examples.features[:, used]), edges.graph.relation_count)
     weights = np.zeros(len(FEATURES))

@@ -38,7 +38,8 @@ class Fitted:
 def logistic(examples: Examples, group_count: int) -> Fitted:
     """The weights under which the examples are likeliest."""
     features = torch.from_numpy(examples.features.astype(np.float64))
-    spread = features.std(dim=0).clamp(min=1e-9)
+    spread = features.std(dim=0)
+    spread[spread < 1e-6] = 1.0  # the same everywhere: left to the bias
     features /= spread
     true, groups = torch.from_numpy(examples.true).double(), torch.from_numpy(examples.groups)
     total = max(float((examples.true * examples.weights).sum()), 1e-12)

@@ -117,7 +117,7 @@ class Scored:
             heads = self._beam(source)
             before = torch.from_numpy(source[heads])[:, None]
             for columns in self._columns(node, max(1, PIECE // len(heads))):
-                likely = torch.sigmoid_(self.edges.log_odds(heads, relation, evidence, columns))
+                likely = torch.sigmoid_(self.edges.log_odds(heads, relation, evidence, columns, asked=_asked(node)))
                 best = self._along(before, likely).amax(dim=0).numpy()
                 found[columns] = np.maximum(found[columns], best)
         return self._kept(node, self._of_kind(node, found))
@@ -194,13 +194,16 @@ class Scored:
         score = float(source[best]) if len(known) else 0.0
         if np.isfinite(self.edges.scale.bias) and source.any():
             heads, evidence = self._beam(source), self.edges.evidence(source, relation)
-            likely = torch.sigmoid(self.edges.log_odds(heads, relation, evidence, np.array([tail])))[:, 0]
+            odds = self.edges.log_odds(heads, relation, evidence, np.array([tail]), asked=_asked(node))
+            likely = torch.sigmoid(odds)[:, 0]
             ways = self._along(torch.from_numpy(source[heads]), likely)
             if float(ways.max()) > score:
                 best = int(heads[int(ways.argmax())])
         if tail in graph.tails_of(best, relation):
             return Step(node, best, tail, True, 1.0, negated)
-        likelihood = self.edges.probability(best, relation, tail) if np.isfinite(self.edges.scale.bias) else 0.0
+        likelihood = 0.0
+        if np.isfinite(self.edges.scale.bias):
+            likelihood = self.edges.probability(best, relation, tail, asked=_asked(node))
         return Step(node, best, tail, False, likelihood, negated)
 
     def _beam(self, source: Scores) -> Ids:
@@ -229,3 +232,8 @@ class Scored:
             scores = one(self.pins[id(node)], len(scores))
         self.yields[id(node)] = scores
         return scores
+
+
+def _asked(node: Project) -> bool:
+    """Whether the query itself names where the edge begins."""
+    return isinstance(node.source, Anchor)
