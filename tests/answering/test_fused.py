@@ -55,6 +55,18 @@ def test_what_is_fused_is_better_than_either_way_alone():
     assert fused > max(alone) + 0.05
 
 
+def test_how_many_answers_are_certain_says_nothing_of_the_others():
+    fusion = Fusion(bias=-1.0, edges=0.8, vector=2.0, edges_level=0.5, vector_level=0.0)
+    edges = np.array([[0.2, 0.01, 0.0, 0.1]], np.float32)
+    vector = np.array([[0.5, 0.1, -0.2, 0.3]], np.float32)
+    certain, more = np.ones((1, 3), np.float32), np.zeros((1, 3), np.float32)
+    alone = fusion.fuse(edges, vector)
+    beside = fusion.fuse(np.hstack([edges, certain]), np.hstack([vector, more]))
+    assert beside[:, :4] == pytest.approx(alone, rel=1e-5)
+    assert (beside[:, 4:] == 1).all()
+    assert np.isfinite(fusion.fuse(certain, more)).all()
+
+
 def test_a_way_that_says_nothing_weighs_little():
     edges, vector, questions = _ways(2.0, 0.3)
     useless = Told(np.random.default_rng(1).normal(0, 0.3, vector.table.shape).astype(np.float32))

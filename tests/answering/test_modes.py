@@ -1,3 +1,5 @@
+import json
+
 import numpy as np
 import pytest
 
@@ -35,6 +37,14 @@ def test_what_was_fitted_comes_back_from_the_run_folder(tmp_path):
 def test_a_broken_file_says_how_to_make_it_again(tmp_path):
     (tmp_path / FILE).write_text('{"edges": 3}')
     with pytest.raises(FolderError, match="halfgraph calibrate"):
+        Weighing.load(tmp_path)
+
+
+def test_weights_of_another_version_are_not_taken_for_this_ones(tmp_path):
+    WEIGHING.save(tmp_path)
+    kept = json.loads((tmp_path / FILE).read_text())
+    (tmp_path / FILE).write_text(json.dumps({**kept, "format": 1}))
+    with pytest.raises(FolderError, match="halfgraph calibrate RUN"):
         Weighing.load(tmp_path)
 
 

@@ -16,7 +16,8 @@ from halfgraph.query.shapes import Shape
 from halfgraph.query.tree import Query
 
 Scores = NDArray[np.float32]
-LEAST = 1e-7  # what is added to a score before its logarithm
+LEAST = 1e-12  # what is added to the mean score by edges
+NO_EDGES = 1e-3  # what is added to a score by edges, as a multiple of that mean, before its logarithm
 TEMPERATURE = 0.1  # of the level of cosines
 NEAR, FAR = 40, 100  # wrong answers of each question: the nearest by either, and others at random
 MOST = 10  # right answers of a question that are counted
@@ -29,9 +30,9 @@ class Fusion:
     """What each way weighs for a structure, in log-odds."""
 
     bias: float
-    edges: float  # the logarithm of the score by edges
+    edges: float  # the logarithm of the score by edges, as a multiple of their mean
     vector: float  # the cosine
-    edges_level: float  # how high the query's scores are as a whole, by edges
+    edges_level: float  # how high the query's scores are as a whole, by edges, what is certain apart
     vector_level: float  # and by its vector
 
     def fuse(self, by_edges: Scores, by_vector: Scores) -> Scores:
@@ -44,9 +45,11 @@ class Fusion:
 
 def features_of(by_edges: Scores, by_vector: Scores) -> tuple[Scores, Scores, Scores, Scores]:
     """The logarithm of the scores by edges, the cosines, and how high both are as a whole for each query."""
-    edges_level = np.log(by_edges.mean(axis=-1, keepdims=True) + np.float32(LEAST))
+    uncertain = by_edges < 1
+    level = (by_edges * uncertain).sum(axis=-1, keepdims=True) / np.maximum(uncertain.sum(axis=-1, keepdims=True), 1)
+    level = level.astype(np.float32) + np.float32(LEAST)
     vector_level = np.log(np.exp(by_vector / np.float32(TEMPERATURE)).mean(axis=-1, keepdims=True))
-    return np.log(by_edges + np.float32(LEAST)), by_vector, edges_level, vector_level
+    return np.log(by_edges / level + np.float32(NO_EDGES)), by_vector, np.log(level), vector_level
 
 
 @dataclass(frozen=True)

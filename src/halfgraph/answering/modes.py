@@ -24,7 +24,7 @@ from halfgraph.training.run_folder import write_atomically
 
 VECTOR, SCORED, BOTH = MODES = ("vector", "scored", "both")
 FILE = "evidence.json"
-FORMAT = 1
+FORMAT = 2
 AFFORDED = 30_000  # entities up to which all of these are used
 LEAST = 30
 EACH = 100  # validation questions of each structure that weigh the two ways against each other
@@ -50,6 +50,8 @@ class Weighing:
             return None
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
+            if found["format"] != FORMAT:
+                raise ValueError(f"it has format {found['format']}, and this version reads {FORMAT}")
             fusions = {name: Fusion(**one) for name, one in found["both"].items()}
             return cls(Scale.from_dict(found["edges"]), fusions)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
