@@ -38,6 +38,7 @@ SCALE = Scale(
     back=6.0,
     level=-0.5,
     vote=0.8,
+    rules=0.1,
     popularity=0.3,
     ends=-0.5,
     often=0.3,

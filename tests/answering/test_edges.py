@@ -14,6 +14,7 @@ SOME = Scale(
     back=1.5,
     level=0.3,
     vote=0.2,
+    rules=0.15,
     popularity=0.1,
     ends=-0.3,
     often=0.25,

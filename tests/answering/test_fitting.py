@@ -61,7 +61,7 @@ def test_the_same_seed_gives_the_same_weights(graph, edges):
 
 
 def test_an_unknown_name_is_refused(graph, edges):
-    with pytest.raises(SettingError, match="Known: cosine, back, vote, popularity, asked"):
+    with pytest.raises(SettingError, match="Known: cosine, back, vote, rules, popularity, asked"):
         fit(edges, graph.valid, 0, off=["level"])
 
 

@@ -13,7 +13,17 @@ from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Unio
 from small_graphs import Small, graphs_and_queries, unshared
 
 SOME = Scale(
-    bias=-2.0, cosine=3.0, back=1.0, level=0.1, vote=0.2, popularity=0.1, ends=0.1, often=-0.1, breadth=0.2, asked=0.5
+    bias=-2.0,
+    cosine=3.0,
+    back=1.0,
+    level=0.1,
+    vote=0.2,
+    rules=0.1,
+    popularity=0.1,
+    ends=0.1,
+    often=-0.1,
+    breadth=0.2,
+    asked=0.5,
 )
 FEW = settings(max_examples=40)
 
@@ -87,8 +97,8 @@ def test_the_score_of_a_path_is_that_of_its_witness(given_):
     tree = unshared(query)
     if any(isinstance(node, Intersect) for node in nodes(tree)):
         return
-    # A vote is one for all of a hop's heads, so only what the model says is the same for a head alone.
-    plain = Scored(meaning.edges.another(Scale(**{**SOME.to_dict(), "vote": 0.0, "offsets": ()})), 100)
+    # Votes and rules are one for all of a hop's heads, so only what the model says is the same for a head alone.
+    plain = Scored(meaning.edges.another(Scale(**{**SOME.to_dict(), "vote": 0.0, "rules": 0.0, "offsets": ()})), 100)
     for entity in range(len(small.plain.kinds)):
         witness = plain.witness(tree, entity)
         product = np.prod([step.probability for step in witness.steps]) if witness.steps else None

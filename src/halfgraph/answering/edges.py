@@ -1,13 +1,13 @@
 """How likely an edge is: certain where the graph has it, else a probability from all the evidence for it.
 
-The evidence is the model's cosine in both directions, the vote of entities similar to the head, how often the tail
-ends the relation, and whether the query itself supposes an edge. What each weighs is fitted on held-out triples
-(fitting.py).
+The evidence is the model's cosine in both directions, the vote of entities similar to the head, what rules say, how
+often the tail ends the relation, and whether the query itself supposes an edge. What each weighs is fitted on held-out
+triples (fitting.py).
 """
 
 from copy import copy
 from dataclasses import asdict, dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.answering.kernels import pass_on, tails_each
+from halfgraph.answering.rules import Rules
 from halfgraph.evaluation.baselines import ByRelation
 from halfgraph.evaluation.kernels import alike, groups_of
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
@@ -28,7 +29,7 @@ Ids = NDArray[np.int64]
 TEMPERATURE = 0.1  # of the level: how high a head's cosines are as a whole
 LEVEL_SAMPLE = 32_768  # entities that tell the level of a head; in larger graphs a sample of them
 LEAST_ALIKE = 0.1  # of a source's best score: entities below do not send out a vote
-NO_VOTE, NO_EDGE = 1e-4, 1e-5  # what is added to shares before their logarithm
+NO_VOTE, NO_RULE, NO_EDGE = 1e-4, 1e-3, 1e-5  # what is added to shares before their logarithm
 PIECE = 1 << 22  # probabilities in memory at a time: 16 MB
 
 
@@ -41,6 +42,7 @@ class Scale:
     back: float = 0.0  # of the tail moved along the inverse, with the head
     level: float = 0.0  # how high the cosines of the head are as a whole
     vote: float = 0.0  # the logarithm of the share of votes of similar heads
+    rules: float = 0.0  # the logarithm of how likely rules make the edge
     popularity: float = 0.0  # the logarithm of the share of the relation's edges that lead to the tail
     ends: float = 0.0  # whether any does
     often: float = 0.0  # the logarithm of how many do
@@ -73,6 +75,7 @@ class Evidence:
 
     passed: Scores  # the best score of a head from which a known edge leads here
     vote: Scores  # logarithms of shares
+    rules: Scores  # the same of probabilities
     popularity: Scores  # (3, entities): what `popularity`, `ends` and `often` weigh
 
 
@@ -94,6 +97,7 @@ class Edges:
         self.popularity = lru_cache(maxsize=1024)(self._popularity)
         self.lengths = lru_cache(maxsize=256)(self._lengths)
         self.turns = lru_cache(maxsize=1024)(self._turns)
+        self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.known, self.arrays))
 
     @classmethod
     @torch.no_grad()
@@ -138,9 +142,13 @@ class Edges:
 
     def evidence(self, source: Scores, relation: int) -> Evidence:
         """What the graph says of a relation's edges from a source, which has some score above 0."""
-        likeness = alike(self.arrays, self.groups, source, np.float32(LEAST_ALIKE * source.max()), *self._room)
+        least = np.float32(LEAST_ALIKE * source.max())
+        likeness = alike(self.arrays, self.groups, source, least, *self._room)
         passed, votes = pass_on(*self.known.edges(relation), source, likeness)
-        return Evidence(passed, np.log(votes + np.float32(NO_VOTE)), self.popularity(relation))
+        best = np.flatnonzero(source >= least)
+        said = self.rules(relation).say(self.arrays, best, source[best] / source.max(), self._room)
+        logarithms = (np.log(votes + np.float32(NO_VOTE)), np.log(said + np.float32(NO_RULE)))
+        return Evidence(passed, *logarithms, self.popularity(relation))
 
     @torch.no_grad()
     def cosines(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -175,7 +183,8 @@ class Edges:
         """
         scale, places = self.scale, slice(None) if columns is None else columns
         of_tail = np.array([scale.popularity, scale.ends, scale.often], np.float32) @ evidence.popularity[:, places]
-        of_tail += scale.vote * evidence.vote[places] + np.float32(scale.bias + scale.offset(relation))
+        of_tail += scale.vote * evidence.vote[places] + scale.rules * evidence.rules[places]
+        of_tail += np.float32(scale.bias + scale.offset(relation))
         moved, level = self.cosines(heads, relation)
         known = tails_each(self.arrays, heads, relation)
         of_head = scale.breadth * np.log1p(known) + scale.asked * (asked & (known == 0))
@@ -193,7 +202,7 @@ class Edges:
     def features(self, head: int, relation: int) -> NDArray[np.float32]:
         """What is known of the edge from a head that is asked for, to every entity, in the order of the weights.
 
-        (entities, 9).
+        (entities, 10).
         """
         heads = np.array([head])
         evidence = self.evidence(one(head, len(self.vectors)), relation)
@@ -202,7 +211,8 @@ class Edges:
         back = (self.vectors @ turned[0] + start[0]) * self.lengths(relation ^ 1)
         known = tails_each(self.arrays, heads, relation)
         cosine, of_head = (self.vectors @ moved[0]).numpy(), (np.log1p(known), known == 0)
-        columns = (cosine, back.numpy(), level.numpy(), evidence.vote, *evidence.popularity, *of_head)
+        of_tail = (evidence.vote, evidence.rules, *evidence.popularity)
+        columns = (cosine, back.numpy(), level.numpy(), *of_tail, *of_head)
         return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.float32)
 
     def probability(self, head: int, relation: int, tail: int, *, asked: bool = False) -> float:

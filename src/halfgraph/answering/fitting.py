@@ -11,8 +11,8 @@ from halfgraph.answering.logistic import Examples, logistic
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 
-FEATURES = ("cosine", "back", "level", "vote", "popularity", "ends", "often", "breadth", "asked")
-EVIDENCE = ("cosine", "back", "vote", "popularity", "asked")  # what can be switched off
+FEATURES = ("cosine", "back", "level", "vote", "rules", "popularity", "ends", "often", "breadth", "asked")
+EVIDENCE = ("cosine", "back", "vote", "rules", "popularity", "asked")  # what can be switched off
 BELONGS = {"level": "cosine", "ends": "popularity", "often": "popularity"}  # what is off together with another
 PAIRS = 1_500  # heads and relations of each sort: with held-out tails, and without
 NEAR, FAR = 100, 200  # wrong tails of each pair: the nearest by model and by votes, and others at random
@@ -64,7 +64,8 @@ def _of_pair(
     wrong = np.ones(len(features), dtype=bool)
     wrong[right] = wrong[edges.graph.tails_of(head, relation)] = False
     near = np.zeros(len(features), dtype=bool)
-    for level in (features[:, 0], features[:, 3] + features[:, 4]):
+    by = {name: features[:, place] for place, name in enumerate(FEATURES)}
+    for level in (by["cosine"], by["vote"] + by["popularity"]):
         near[np.argpartition(-level, min(NEAR, len(level) - 1))[:NEAR]] = True
     others = np.flatnonzero(wrong & ~near)
     far = rng.permutation(others)[:FAR]
