@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from halfgraph.model.segments import grouped_matmul
+from halfgraph.model.segments import SHARED, SMALL, grouped_matmul
 
 # Groups in any order, some empty; one group; one row; none.
 GROUPINGS = [([2, 0, 2, 4, 0, 2], 5), ([0, 0, 0], 1), ([3, 3, 3, 3], 4), ([1], 3), ([], 2), ([4, 3, 2, 1, 0], 5)]
@@ -120,3 +120,29 @@ def test_float32_is_within_rounding_of_float64() -> None:
     rows, weight, which = made([0, 1, 2, 1] * 8, 3, inner=16, outer=16)
     found = grouped_matmul(rows.float(), weight.float(), which)
     torch.testing.assert_close(found.double(), gathered(rows, weight, which), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("inner", "outer"), [(8, 8), (7, 5), (3, 1), (1, 9)])
+def test_groups_of_all_sizes_in_any_number_of_threads(threads: int, inner: int, outer: int) -> None:
+    sizes = [*range(1, 14), SMALL, SMALL + 1, 3 * SMALL]
+    groups = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes)).tolist()
+    assert sum(size for size in sizes if size <= SMALL) < SHARED < len(3 * groups)
+    rows, weight, which = made(3 * groups, len(sizes), inner, outer)
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        torch.testing.assert_close(grouped_matmul(rows, weight, which), gathered(rows, weight, which))
+        for one, other in zip(
+            gradients(grouped_matmul, rows, weight, which), gradients(gathered, rows, weight, which), strict=True
+        ):
+            torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_what_is_not_a_number_stays_so() -> None:
+    rows, weight, which = made([0, 1, 0, 0, 0, 0], 2)
+    rows[2, 1] = torch.nan
+    found = grouped_matmul(rows, weight, which)
+    assert torch.isnan(found).any(dim=1).tolist() == [False, False, True, False, False, False]
