@@ -1,0 +1,59 @@
+"""What each ingredient of the evidence for an edge gives: `benchmarks/long/evidence.py RUN QUERIES [--limit N]`.
+
+The weights are fitted anew without one ingredient at a time, and the queries of a file are answered by edges: filtered
+Hits@3 by structure and mean MRR, as rows of a Markdown table.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from halfgraph.answering.edges import Edges, Scale
+from halfgraph.answering.fitting import EVIDENCE, fit
+from halfgraph.answering.scored import Scored
+from halfgraph.door import graph_of
+from halfgraph.evaluation.answerers import MeaningAnswerer
+from halfgraph.evaluation.asked import Asked, of_file
+from halfgraph.evaluation.results import evaluate
+from halfgraph.settings import read_config
+from halfgraph.training.run import load_encoder
+from halfgraph.training.run_folder import CONFIG
+
+MODEL = ("cosine", "back")
+CHANGES = ((), *((name,) for name in EVIDENCE), MODEL, tuple(name for name in EVIDENCE if name not in MODEL))
+
+
+def main() -> None:
+    """Nothing; fits and prints."""
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("run", type=Path)
+    arguments.add_argument("queries", type=Path)
+    arguments.add_argument("--limit", type=int, default=200)
+    arguments.add_argument("--seed", type=int, default=0)
+    arguments.add_argument("--threads", type=int, default=2)
+    given = arguments.parse_args()
+    torch.set_num_threads(1)
+    graph = graph_of(given.run)
+    encoder = load_encoder(given.run, graph, read_config(given.run / CONFIG).architecture)
+    edges = Edges.of(encoder, graph.train, Scale())
+    with of_file(given.queries, graph, given.limit, given.seed) as asked:
+        names = [questions.shape.short for questions in asked.sets]
+        print(f"{given.run}, {given.limit} queries of each structure, seed {given.seed}")
+        print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
+        for off in CHANGES:
+            scale = fit(edges, graph.valid, given.seed, off=off)
+            print(row(", ".join(off) or "(nothing)", edges.another(scale), asked, names, given), flush=True)
+
+
+def row(name: str, edges: Edges, asked: Asked, names: list[str], given: argparse.Namespace) -> str:
+    """The row of some weights."""
+    answerer = MeaningAnswerer(name, lambda: Scored(edges.another()))
+    figures = evaluate(answerer, asked, seed=given.seed, threads=given.threads)
+    hits, ranks = ([values[structure] for structure in names] for values in (figures["hits"]["3"], figures["mrr"]))
+    return f"| {name} | {' | '.join(f'{hit:.3f}' for hit in hits)} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |"
+
+
+if __name__ == "__main__":
+    main()
