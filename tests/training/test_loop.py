@@ -121,6 +121,12 @@ def test_metrics_are_a_line_for_each_validation(setting: Setting, tmp_path: Path
     assert {"step", "seconds", "loss", "questions_per_second", "score"} <= set(progress.history[0])
 
 
+def test_what_could_not_be_measured_is_null(setting: Setting, tmp_path: Path) -> None:
+    setting.go(tmp_path / "run", validate=lambda _: {"score": 0.5, "apr": math.nan})
+    for line in (tmp_path / "run" / METRICS).read_text().splitlines():
+        assert json.loads(line, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))["apr"] is None
+
+
 def test_the_same_seed_gives_the_same_run_and_another_another(
     setting: Setting, uninterrupted: Result, tmp_path: Path
 ) -> None:
@@ -399,6 +405,12 @@ def test_a_state_of_another_model_is_refused(setting: Setting, tmp_path: Path) -
     for other in (replace(setting.architecture, dim=8), replace(setting.architecture, intersection="gqe")):
         with pytest.raises(FolderError, match=r"does not fit the model.*Pass the settings that the run began with"):
             replace(setting, architecture=other).go(tmp_path / "run")
+
+
+def test_going_on_with_another_number_of_steps_is_refused(setting: Setting, tmp_path: Path) -> None:
+    setting.go(tmp_path / "run")
+    with pytest.raises(FolderError, match=r"was begun with 20 steps.*Go on without --steps"):
+        replace(setting, budget=replace(setting.budget, steps=30)).go(tmp_path / "run")
 
 
 def test_the_hinge_goes_on_to_the_same_end_too(setting: Setting, tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ def draw_curves(run: Path) -> bool:
     left.plot(steps, [row["loss"] for row in rows], "o-", color="#1f6f8b")
     left.set(title="Loss", xlabel="step", yscale="log")
     for name, colour in (("auc", "#1f6f8b"), ("auc_hard", "#c26d3f"), ("apr", "#6b8e23"), ("apr_hard", "#8b5a9f")):
-        right.plot(steps, [row[name] for row in rows], "o-", color=colour, label=name.replace("_", " "))
+        measured = [float("nan") if row[name] is None else row[name] for row in rows]
+        right.plot(steps, measured, "o-", color=colour, label=name.replace("_", " "))
     right.set(title="Validation", xlabel="step")
     right.legend()
     figure.savefig(run / PICTURE, dpi=120)

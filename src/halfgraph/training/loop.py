@@ -83,7 +83,7 @@ def train(
     tune_memory()
     parameters = dict(encoder.named_parameters())
     optimiser = Optimiser(parameters, {"entities.table"} if encoder.entities.sparse else set())
-    progress = _resumed(run, parameters, optimiser) or _begun(run, budget)
+    progress = _resumed(run, parameters, optimiser, budget) or _begun(run, budget)
     recipe, saved, begun = batches.recipe, time.monotonic(), time.perf_counter()
     try:
         for batch in _prefetched(batches, progress, budget):
@@ -225,12 +225,15 @@ def _checkpoint(run: Path, parameters: dict[str, Any], optimiser: Optimiser, pro
 
 
 @torch.no_grad()
-def _resumed(run: Path, parameters: dict[str, Any], optimiser: Optimiser) -> Progress | None:
+def _resumed(run: Path, parameters: dict[str, Any], optimiser: Optimiser, budget: Budget) -> Progress | None:
     """Where an earlier run was, with its weights put back, or None if there is nothing to go on from."""
     if not (run / STATE).exists():
         return None
     tensors, about = load_tensors(run / STATE)
     progress = Progress(**json.loads(about["progress"]))
+    if budget.steps is not None and progress.total is not None and budget.steps != progress.total:
+        problem = f"was begun with {progress.total:,} steps, over which the learning rate falls"
+        raise FolderError(run, problem, advice="Go on without --steps, or begin anew with another --out.")
     for name, parameter in parameters.items():
         found = tensors.get(f"weight.{name}")
         if found is None or found.shape != parameter.shape:
@@ -244,7 +247,12 @@ def _resumed(run: Path, parameters: dict[str, Any], optimiser: Optimiser) -> Pro
 
 def _write_metrics(run: Path, progress: Progress) -> None:
     """Nothing; the metrics are a line for each validation."""
-    write_atomically(run / METRICS, "".join(json.dumps(row) + "\n" for row in progress.history))
+    write_atomically(run / METRICS, "".join(json.dumps(_told_plainly(row)) + "\n" for row in progress.history))
+
+
+def _told_plainly(row: dict[str, Any]) -> dict[str, Any]:
+    """A row as JSON has it: null for what could not be measured, which JSON has no number for."""
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
 
 
 def tune_memory() -> None:
