@@ -45,7 +45,8 @@ def main() -> None:
             for count in TARGETS:
                 judge_pace(verdicts, graph.train, threads, count, flops)
         torch.set_num_threads(1)
-        judge_grouping(verdicts, graph.train)
+        for count in TARGETS:
+            judge_grouping(verdicts, graph.train, count)
     judge_growth(verdicts)
     verdicts.leave()
 
@@ -150,21 +151,21 @@ def gathering() -> Iterator[None]:
         choices["bilinear"] = grouped
 
 
-def judge_grouping(verdicts: Verdicts, graph: KnowledgeGraph) -> None:
+def judge_grouping(verdicts: Verdicts, graph: KnowledgeGraph, count: int) -> None:
     """Nothing; the same step with rows grouped by relation and with gathered matrices, and that both give the same."""
-    recipe = _plain(512)
+    recipe = _plain(count)
     grouped = Training(graph, recipe)
     with gathering():
         gathered = Training(graph, recipe)
     batch = grouped.batches.batch(0)
     with torch.no_grad():
         losses = [float(batch_loss(each.encoder, batch, recipe)) for each in (grouped, gathered)]
-    verdicts.at_most("loss of the gathered step against the grouped", f"{losses}", abs(losses[0] - losses[1]), 1e-5)
+    what = f"{count} of each: loss of the gathered step against the grouped"
+    verdicts.at_most(what, f"{losses}", abs(losses[0] - losses[1]), 1e-5)
     times = race(3, {"grouped": lambda: grouped.learn(batch), "gathered": lambda: gathered.learn(batch)})
     figures = f"{times['gathered'] * 1e3:,.0f} ms / {times['grouped'] * 1e3:,.0f} ms, one thread"
-    verdicts.at_least(
-        "a step with gathered matrices against grouped", figures, times["gathered"] / times["grouped"], 8.0
-    )
+    what = f"{count} of each: a step with gathered matrices against grouped"
+    verdicts.at_least(what, figures, times["gathered"] / times["grouped"], 8.0)
 
 
 def judge_growth(verdicts: Verdicts) -> None:

@@ -48,14 +48,14 @@ class LinkSource:
         return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(heads)]])
 
     def draw(self, count: int, candidates: int, rng: np.random.Generator) -> Links:
-        """So many links at random."""
+        """So many links at random, told from every entity, or from a sample where there are more than twice as many."""
         chosen = rng.integers(0, len(self.firsts) - 1, count)
         first, sizes = self.firsts[chosen], self.firsts[chosen + 1] - self.firsts[chosen]
         rows = np.repeat(np.arange(count), sizes)
         places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(first, sizes)
         tails = self.graph.tails[places].astype(np.int64)
         among = None
-        if self.graph.entity_count > candidates:
+        if self.graph.entity_count > 2 * candidates:
             among = np.union1d(tails, rng.integers(0, self.graph.entity_count, candidates))
             tails = np.searchsorted(among, tails)
         heads = np.searchsorted(self.graph.starts, first, side="right") - 1

@@ -28,7 +28,7 @@ class Recipe:
     kind_negatives: int = 512  # of the answer's kind
     other_negatives: int = 512  # of any kind (softmax only)
     hard_negatives: int = 0  # for each question of a structure with an intersection
-    link_candidates: int = 32_768  # softmax: entities that the tails of links are told from; all of a smaller graph
+    link_candidates: int = 16_384  # softmax: entities that the tails of links are told from; up to twice as many, all
     temperature: float = 0.1  # softmax
     pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
     margin: float = 1.0  # hinge
