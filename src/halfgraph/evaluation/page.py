@@ -16,7 +16,7 @@ STYLE = """
   :root { --ink: #e3e6ea; --paper: #16181c; --faint: #9aa4ae; --line: #343a41; --strip: #1e2126; }
 }
 body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
-main { max-width: 1020px; margin: 0 auto; padding: 24px 20px 60px; }
+main { max-width: 1180px; margin: 0 auto; padding: 24px 20px 60px; }
 h1 { font-size: 1.6em; margin: 0 0 .2em; } h2 { font-size: 1.1em; margin: 2em 0 .5em; }
 p { max-width: 46em; } .faint, footer { color: var(--faint); }
 .wide { overflow-x: auto; }

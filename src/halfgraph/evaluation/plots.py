@@ -151,7 +151,7 @@ def _legend(names: Sequence[str]) -> tuple[list[str], int]:
     """The names beside their colours, below the chart, and how many lines they take."""
     found, x, line = [], LEFT, 0
     for number, name in enumerate(names):
-        wide = 26 + 7 * len(name)
+        wide = 30 + 8 * len(name)
         if x + wide > WIDTH - RIGHT and x > LEFT:
             x, line = LEFT, line + 1
         y = HEIGHT + LEGEND * line
