@@ -13,7 +13,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.sampling import Questions
 
-MOST = {"vector": 2_000, "scored": 100, "both": 100}  # questions of each structure; by edges they take long
+MOST = {"vector": 2_000, "scored": 1_000, "both": 1_000}  # questions of each structure; by edges they take longer
 
 
 def measured(
