@@ -31,6 +31,8 @@ LEVEL_SAMPLE = 32_768  # entities that tell the level of a head; in larger graph
 LEAST_ALIKE = 0.1  # of a source's best score: entities below do not send out a vote
 NO_VOTE, NO_RULE, NO_EDGE = 1e-4, 1e-3, 1e-5  # what is added to shares before their logarithm
 PIECE = 1 << 22  # probabilities in memory at a time: 16 MB
+ROOM = 1 << 25  # numbers, one or three for each entity, that are remembered of relations: 128 MB
+LEAST_REMEMBERED, MOST_REMEMBERED = 16, 1024  # relations
 
 
 @dataclass(frozen=True)
@@ -94,9 +96,9 @@ class Edges:
 
     def __post_init__(self) -> None:
         self._make_room()
-        self.popularity = lru_cache(maxsize=1024)(self._popularity)
-        self.lengths = lru_cache(maxsize=256)(self._lengths)
-        self.turns = lru_cache(maxsize=1024)(self._turns)
+        self.popularity = lru_cache(_remembered(3 * len(self.vectors)))(self._popularity)
+        self.lengths = lru_cache(_remembered(len(self.vectors)))(self._lengths)
+        self.turns = lru_cache(_remembered(self.vectors.shape[1] ** 2))(self._turns)
         self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.known, self.arrays))
 
     @classmethod
@@ -131,7 +133,8 @@ class Edges:
     @torch.no_grad()
     def _lengths(self, relation: int) -> torch.Tensor:
         """One over the length of every entity's vector moved along a relation."""
-        pieces = (self._moved(piece, relation).norm(dim=1) for piece in self.vectors.split(PIECE // 64))
+        turn, start = self.turns(relation)
+        pieces = (torch.addmm(start, piece, turn).norm(dim=1) for piece in self.vectors.split(PIECE // 64))
         return 1.0 / torch.cat(list(pieces)).clamp(min=1e-6)
 
     def _moved(self, vectors: torch.Tensor, relation: int) -> torch.Tensor:
@@ -220,6 +223,11 @@ class Edges:
         evidence = self.evidence(one(head, len(self.vectors)), relation)
         odds = self.log_odds(np.array([head]), relation, evidence, np.array([tail]), asked=asked)
         return float(torch.sigmoid(odds))
+
+
+def _remembered(size: int) -> int:
+    """For how many relations so many numbers are remembered."""
+    return max(LEAST_REMEMBERED, min(MOST_REMEMBERED, ROOM // size))
 
 
 def one(entity: int, count: int) -> Scores:

@@ -8,14 +8,15 @@ from halfgraph.query.kernels import compiled, edge_range
 
 
 @compiled
-def both_ways(edges, heads, tails, relation, busy):
+def both_ways(edges, heads, tails, relation, base, busy):
     """All ways of one or two relations between each head and its tail, but for the relation itself.
 
-    The number of the pair for each way (ways,), and the way's relations (ways, 2), the second -1 where there is none.
+    The number of the pair for each way, and the way as one number: the first relation times the base, which is above
+    the number of relations, plus one more than the second, or plus 0 where there is none.
     """
     starts, relations, ends = edges[0], edges[1], edges[2]
     last_to = np.full(len(starts) - 1, -1, dtype=np.int64)  # the last edge of the head that leads to an entity
-    pairs, firsts, seconds = [np.int64(0)], [np.int64(0)], [np.int64(0)]
+    pairs, ways = [np.int64(0)], [np.int64(0)]
     for pair in range(len(heads)):
         head, tail = heads[pair], tails[pair]
         low, high = starts[head], starts[head + 1]
@@ -28,8 +29,7 @@ def both_ways(edges, heads, tails, relation, busy):
             last_to[middle] = edge
             if middle == tail and relations[edge] != relation:
                 pairs.append(np.int64(pair))
-                firsts.append(np.int64(relations[edge]))
-                seconds.append(np.int64(-1))
+                ways.append(np.int64(relations[edge]) * base)
         for back in range(starts[tail], starts[tail + 1]):
             middle = ends[back]
             if middle in (head, tail):
@@ -37,15 +37,11 @@ def both_ways(edges, heads, tails, relation, busy):
             edge = last_to[middle]
             while edge >= 0:
                 pairs.append(np.int64(pair))
-                firsts.append(np.int64(relations[edge]))
-                seconds.append(np.int64(relations[back] ^ 1))
+                ways.append(np.int64(relations[edge]) * base + (relations[back] ^ 1) + 1)
                 edge = before[edge - low]
         for edge in range(low, high):
             last_to[ends[edge]] = -1
-    ways = np.empty((len(pairs) - 1, 2), dtype=np.int64)
-    for place in range(len(ways)):
-        ways[place, 0], ways[place, 1] = firsts[place + 1], seconds[place + 1]
-    return np.array(pairs[1:]), ways
+    return np.array(pairs[1:]), np.array(ways[1:])
 
 
 @compiled

@@ -14,11 +14,11 @@ from halfgraph.evaluation.baselines import ByRelation
 Ids = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
-EDGES = 400  # of a relation, whose ends are looked at for other ways between them
+EDGES = 200  # of a relation, whose ends are looked at for other ways between them
 BUSY = 10_000  # edges at both ends above which a pair is passed over
-CANDIDATES = 150  # ways that join most of the pairs, and are counted
+CANDIDATES = 100  # ways that join most of the pairs, and are counted
 LEAST_PAIRS = 2  # that a way joins
-HEADS = 100  # of a relation, at which it is counted how often a way is right
+HEADS = 60  # of a relation, at which it is counted how often a way is right
 DOUBT = 5.0  # wrong cases that are added to those counted
 KEPT, LEAST_RIGHT = 40, 0.005  # rules of a relation: the surest, none below
 MOST_RIGHT = 0.99
@@ -42,12 +42,13 @@ class Rules:
         rng = np.random.default_rng(relation)
         heads, tails = (ends.astype(np.int64) for ends in known.edges(relation))
         some = rng.permutation(len(heads))[:EDGES]
-        pairs, ways = both_ways(arrays, heads[some], tails[some], relation, BUSY)
-        each = np.unique(np.stack([pairs, ways[:, 0], ways[:, 1]], axis=1), axis=0)[:, 1:]
-        found, counts = np.unique(each, axis=0, return_counts=True)
+        base = known.graph.relation_count + 1
+        pairs, ways = both_ways(arrays, heads[some], tails[some], relation, base, BUSY)
+        each = np.unique(pairs * base**2 + ways) % base**2  # once for each pair
+        found, counts = np.unique(each, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:CANDIDATES]
         found = found[most[counts[most] >= LEAST_PAIRS]]
-        first, second = np.ascontiguousarray(found[:, 0]), np.ascontiguousarray(found[:, 1])
+        first, second = found // base, found % base - 1
         counted = rng.permutation(np.unique(heads))[:HEADS]
         hits, all_ = how_often(arrays, counted, relation, first, second, VISITS)
         right = np.minimum(hits / (all_ + DOUBT), MOST_RIGHT).astype(np.float32)
