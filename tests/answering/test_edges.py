@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from halfgraph.answering.edges import Edges, Scale, one
+from halfgraph.answering.edges import LEAST_REMEMBERED, MOST_REMEMBERED, ROOM, Edges, Scale, _remembered, one
 from halfgraph.answering.fitting import FEATURES
 from halfgraph.model.encoder import Architecture
 from halfgraph.model.projection import PROJECTIONS
@@ -112,3 +112,9 @@ def test_a_scale_survives_json():
     assert again == scale
     assert again.offset(1) == -1.0
     assert Scale().offset(1) == 0.0
+
+
+def test_less_is_remembered_of_relations_where_there_are_more_entities():
+    assert _remembered(15_000) == MOST_REMEMBERED
+    assert _remembered(1_000_000) * 1_000_000 <= ROOM
+    assert _remembered(100_000_000) == LEAST_REMEMBERED
