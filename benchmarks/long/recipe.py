@@ -54,7 +54,7 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--threads", type=int, default=2)
     arguments.add_argument("changes", nargs="*", default=CHANGES)
-    given = arguments.parse_args()
+    given = arguments.parse_intermixed_args()
     torch.set_num_threads(given.threads)
     graph = Graph.open(given.graph)
     workload = Workload.open(given.workload, graph)
