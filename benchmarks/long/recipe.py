@@ -10,6 +10,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from halfgraph.evaluation.answerers import VectorAnswerer
@@ -87,8 +88,11 @@ def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int
         f"{100 * macro[measure][which]:.2f}" for measure in ("auc", "apr") for which in ("all", "hard")
     )
     one_edge = next(some for some in questions if some.shape.short == "1p")
-    ranked = 1 / scored(VectorAnswerer(best), one_edge).ranks
-    return f"| {change or 'default'} | {ended.step:,} | {seconds:,.0f} | {figures} | {ranked.mean():.3f} |"
+    assert one_edge.hard is not None
+    sizes = np.diff(one_edge.hard.offsets)
+    ranked = np.repeat(1 / sizes, sizes) / scored(VectorAnswerer(best), one_edge).ranks  # each question counts once
+    mrr = ranked.sum() / len(one_edge)
+    return f"| {change or 'default'} | {ended.step:,} | {seconds:,.0f} | {figures} | {mrr:.3f} |"
 
 
 if __name__ == "__main__":
