@@ -14,7 +14,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 FEATURES = ("cosine", "back", "level", "vote", "rules", "popularity", "ends", "often", "breadth", "asked")
 EVIDENCE = ("cosine", "back", "vote", "rules", "popularity", "asked")  # what can be switched off
 BELONGS = {"level": "cosine", "ends": "popularity", "often": "popularity"}  # what is off together with another
-PAIRS = 1_500  # heads and relations of each sort: with held-out tails, and without
+PAIRS = 4_000  # heads and relations of each sort: with held-out tails, and without
 NEAR, FAR = 100, 200  # wrong tails of each pair: the nearest by model and by votes, and others at random
 LEAST_HELD_OUT = 20  # held-out edges below which there is nothing to fit
 
