@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from halfgraph.answering.edges import Edges, Scale
-from halfgraph.answering.fitting import EVIDENCE, fit
+from halfgraph.answering.fitting import EVIDENCE, PAIRS, fit
 from halfgraph.answering.scored import Scored
 from halfgraph.door import graph_of
 from halfgraph.evaluation.answerers import MeaningAnswerer
@@ -31,6 +31,7 @@ def main() -> None:
     arguments.add_argument("run", type=Path)
     arguments.add_argument("queries", type=Path)
     arguments.add_argument("--limit", type=int, default=200)
+    arguments.add_argument("--pairs", type=int, default=PAIRS)
     arguments.add_argument("--seed", type=int, default=0)
     arguments.add_argument("--threads", type=int, default=2)
     given = arguments.parse_args()
@@ -40,10 +41,10 @@ def main() -> None:
     edges = Edges.of(encoder, graph.train, Scale())
     with of_file(given.queries, graph, given.limit, given.seed) as asked:
         names = [questions.shape.short for questions in asked.sets]
-        print(f"{given.run}, {given.limit} queries of each structure, seed {given.seed}")
+        print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
         for off in CHANGES:
-            scale = fit(edges, graph.valid, given.seed, off=off)
+            scale = fit(edges, graph.valid, given.seed, pairs=given.pairs, off=off)
             print(row(", ".join(off) or "(nothing)", edges.another(scale), asked, names, given), flush=True)
 
 
