@@ -25,12 +25,13 @@ def model() -> SmallModel:
 
 
 def judged(model: SmallModel, name: str, count: int = 12) -> Questions:
-    """Questions with many negatives for every third."""
+    """Questions with many negatives for every third; the answer, which would tie with itself, is none of them."""
     questions = some_questions(model.graph, shape_named(name), count)
     generator = np.random.default_rng(0)
+    drawn = [np.sort(generator.choice(18, 7, replace=False)).astype(np.int32) for _ in range(len(questions))]
     many = [
-        np.sort(generator.choice(18, 7, replace=False)).astype(np.int32) if row % 3 == 0 else np.empty(0, np.int32)
-        for row in range(len(questions))
+        own[own != answer][: 7 * (row % 3 == 0)]
+        for row, (own, answer) in enumerate(zip(drawn, questions.answers, strict=True))
     ]
     some = [row[:4] for row in many]
     return replace(questions, negatives=Ragged.of(many), hard_negatives=Ragged.of(some))

@@ -146,3 +146,12 @@ def test_what_is_not_a_number_stays_so() -> None:
     rows[2, 1] = torch.nan
     found = grouped_matmul(rows, weight, which)
     assert torch.isnan(found).any(dim=1).tolist() == [False, False, True, False, False, False]
+
+
+@pytest.mark.parametrize("inner", [4, 7, 128])
+def test_a_row_has_the_same_product_whatever_rows_are_beside_it(inner: int) -> None:
+    rows, weight, which = made([0] * 11, 1, inner, 6)
+    rows, weight = rows.float(), weight.float()
+    together = grouped_matmul(rows, weight, which)
+    for place in range(len(rows)):
+        assert torch.equal(grouped_matmul(rows[place : place + 1], weight, which[:1])[0], together[place])

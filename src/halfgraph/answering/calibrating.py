@@ -25,7 +25,7 @@ from halfgraph.query.workload import Counts, Plan, draw
 TOP = 10  # answers of each question that are counted
 AT_ONCE = 1 << 22  # scores in memory at a time
 EACH = 1_000  # validation questions of each structure
-FEW = 600  # of them for the ways that walk edge by edge, which take longer
+FEW = 400  # of them for the ways that walk edge by edge, which take longer
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ For groups of some ten rows the call of a library takes as long as the product i
 # numba infers these types
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
+import numpy as np
 from numba import njit
 
 # Sums in any order and fused with products, as libraries do; what is not a number stays so.
@@ -13,16 +14,19 @@ compiled = njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"},
 
 @compiled
 def multiply(rows, weight, products, which, firsts, lasts):
-    """Nothing; the rows of each group times its matrix go to `products`."""
+    """Nothing; the rows of each group times its matrix go to `products`.
+
+    The last row stands in for those that four lack: so a row has the same product wherever it is.
+    """
     inner, outer = weight.shape[1], weight.shape[2]
+    room = np.empty((4, outer), rows.dtype)
+    to_a, to_b, to_c, to_d = room[0], room[1], room[2], room[3]
     for group in range(len(which)):
-        matrix = weight[which[group]]
-        first, last = firsts[group], lasts[group]
-        products[first:last] = 0
-        row = first
-        while last - row >= 4:
-            a, b, c, d = rows[row], rows[row + 1], rows[row + 2], rows[row + 3]
-            to_a, to_b, to_c, to_d = products[row], products[row + 1], products[row + 2], products[row + 3]
+        matrix, last = weight[which[group]], lasts[group]
+        for row in range(firsts[group], last, 4):
+            a, b = rows[row], rows[min(row + 1, last - 1)]
+            c, d = rows[min(row + 2, last - 1)], rows[min(row + 3, last - 1)]
+            room[:] = 0
             for k in range(0, inner - 3, 4):
                 m0, m1, m2, m3 = matrix[k], matrix[k + 1], matrix[k + 2], matrix[k + 3]
                 a0, a1, a2, a3 = a[k], a[k + 1], a[k + 2], a[k + 3]
@@ -40,14 +44,8 @@ def multiply(rows, weight, products, which, firsts, lasts):
                     to_b[j] += b[k] * matrix[k, j]
                     to_c[j] += c[k] * matrix[k, j]
                     to_d[j] += d[k] * matrix[k, j]
-            row += 4
-        while row < last:
-            a, to_a = rows[row], products[row]
-            for k in range(inner):
-                one, values = a[k], matrix[k]
-                for j in range(outer):
-                    to_a[j] += one * values[j]
-            row += 1
+            for place in range(min(4, last - row)):
+                products[row + place] = room[place]
 
 
 @compiled
@@ -56,10 +54,10 @@ def multiply_turned(rows, weight, products, which, firsts, lasts):
     inner, outer = weight.shape[1], weight.shape[2]
     nothing = rows.dtype.type(0)
     for group in range(len(which)):
-        matrix = weight[which[group]]
-        row, last = firsts[group], lasts[group]
-        while last - row >= 4:
-            a, b, c, d = rows[row], rows[row + 1], rows[row + 2], rows[row + 3]
+        matrix, last = weight[which[group]], lasts[group]
+        for row in range(firsts[group], last, 4):
+            second, third, fourth = min(row + 1, last - 1), min(row + 2, last - 1), min(row + 3, last - 1)
+            a, b, c, d = rows[row], rows[second], rows[third], rows[fourth]
             for k in range(inner):
                 values = matrix[k]
                 of_a, of_b, of_c, of_d = nothing, nothing, nothing, nothing
@@ -68,21 +66,8 @@ def multiply_turned(rows, weight, products, which, firsts, lasts):
                     of_b += b[j] * values[j]
                     of_c += c[j] * values[j]
                     of_d += d[j] * values[j]
-                products[row, k], products[row + 1, k], products[row + 2, k], products[row + 3, k] = (
-                    of_a,
-                    of_b,
-                    of_c,
-                    of_d,
-                )
-            row += 4
-        while row < last:
-            a = rows[row]
-            for k in range(inner):
-                values, of_a = matrix[k], nothing
-                for j in range(outer):
-                    of_a += a[j] * values[j]
-                products[row, k] = of_a
-            row += 1
+                products[row, k], products[second, k] = of_a, of_b
+                products[third, k], products[fourth, k] = of_c, of_d
 
 
 @compiled
