@@ -174,7 +174,7 @@ class Scored:
             entities[id(node)] = int(node.entity) if isinstance(node, Anchor) else here
             match node:
                 case Project():
-                    step = self._step(node, here, negated)
+                    step = self._step(node, here, negated, entities.get(id(node.source)))
                     steps.append(step)
                     todo.append((node.source, step.head, negated))
                 case Intersect():
@@ -186,8 +186,11 @@ class Scored:
                     todo.append((node.part, here, not negated))
         return Witness(entities, steps, score)
 
-    def _step(self, node: Project, tail: int, negated: bool) -> Step:
-        """The best edge to an entity: over a known one from any entity, or over a likely one from the beam."""
+    def _step(self, node: Project, tail: int, negated: bool, head: int | None) -> Step:
+        """The best edge to an entity: over a known one from any entity, or over a likely one from the beam.
+
+        From the head given, if the witness has an entity for it already.
+        """
         graph, source, relation = self.edges.graph, self.yields[id(node.source)], int(node.relation)
         known = graph.tails_of(tail, relation ^ 1).astype(np.int64)
         best = int(known[source[known].argmax()]) if len(known) else int(source.argmax())
@@ -199,6 +202,7 @@ class Scored:
             ways = self._along(torch.from_numpy(source[heads]), likely)
             if float(ways.max()) > score:
                 best = int(heads[int(ways.argmax())])
+        best = best if head is None else head
         if tail in graph.tails_of(best, relation):
             return Step(node, best, tail, True, 1.0, negated)
         likelihood = 0.0
