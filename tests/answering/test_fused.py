@@ -3,13 +3,14 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from halfgraph.answering.fused import FusedAnswerer, Fusion, fit_fusions, fusion_for
+from halfgraph.answering.fused import Chance, FusedAnswerer, Fusion, features_of, fit_fusions, fusion_for
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import STRUCTURES, UNIONS, shape_named
 
 ENTITIES, COUNT = 400, 80
-PLAIN = Fusion(bias=0.0, edges=1.0, vector=1.0, edges_level=0.0, vector_level=0.0)
+STARTS = np.array([0, 150, ENTITIES])
+PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
 
 
 @dataclass(frozen=True)
@@ -46,45 +47,95 @@ def _mean_reciprocal_rank(scores: np.ndarray, answers: np.ndarray) -> float:
     return float((1 / (1 + (scores > own[:, None]).sum(axis=1))).mean())
 
 
-def test_what_is_fused_is_better_than_either_way_alone():
+def _fitted(edges: Told, vector: Told, questions: Questions) -> dict[str, Fusion]:
+    return fit_fusions(edges, vector, [questions], STARTS, 0)
+
+
+def _both(edges: Told, vector: Told, fusions: dict[str, Fusion], likely: bool = False) -> FusedAnswerer:
+    return FusedAnswerer(edges, vector, fusions, STARTS, likely=likely)
+
+
+@pytest.mark.parametrize("likely", [False, True])
+def test_what_is_fused_is_better_than_either_way_alone(likely):
     edges, vector, questions = _ways(3.0, 0.3)
-    fusions = fit_fusions(edges, vector, [questions], 0)
-    both = FusedAnswerer(edges, vector, fusions)
+    both = _both(edges, vector, _fitted(edges, vector, questions), likely)
     asked = (questions.shape, questions.anchors, questions.relations)
     fused, *alone = (_mean_reciprocal_rank(way.scores(*asked), questions.answers) for way in (both, edges, vector))
     assert fused > max(alone) + 0.05
 
 
-def test_how_many_answers_are_certain_says_nothing_of_the_others():
-    fusion = Fusion(bias=-1.0, edges=0.8, vector=2.0, edges_level=0.5, vector_level=0.0)
+def test_both_readings_rank_the_entities_of_a_query_alike():
+    edges, vector, questions = _ways(3.0, 0.3)
+    fusions = _fitted(edges, vector, questions)
+    asked = (questions.shape, questions.anchors, questions.relations)
+    apart, likely = (
+        _both(edges, vector, fusions, likely).scores(*asked).astype(np.float64) for likely in (False, True)
+    )
+    for one, other in zip(apart, likely, strict=True):
+        order = np.argsort(one)
+        assert (np.diff(other[order]) >= -1e-6).all()
+
+
+def test_how_likely_answers_are_is_fitted_to_how_many_there_are():
+    edges, vector, questions = _ways(3.0, 0.3)
+    asked = (questions.shape, questions.anchors, questions.relations)
+    expected = _both(edges, vector, _fitted(edges, vector, questions), likely=True).scores(*asked).sum(axis=1)
+    assert expected.mean() == pytest.approx(1.0, abs=0.25)  # each question has one answer
+
+
+def test_scores_of_queries_with_many_and_with_few_answers_are_told_apart_alike():
+    """A query that has ten times the scores by edges everywhere has no better answers for that."""
+    edges, vector, questions = _ways(2.0, 0.3)
+    much = Told(np.where(np.arange(COUNT)[:, None] % 2, edges.table, edges.table / 10).astype(np.float32))
+    fusion = _fitted(much, vector, questions)["1p"]
+    assert abs(fusion.edges_level) < 0.5 * fusion.edges
+    asked = (questions.shape, questions.anchors, questions.relations)
+    scores = _both(much, vector, {"1p": fusion}).scores(*asked)
+    of_answers = np.log(scores[np.arange(COUNT), questions.answers])
+    assert abs(of_answers[::2].mean() - of_answers[1::2].mean()) < 1.0
+
+
+def test_the_level_is_that_of_the_kinds_that_answers_have():
+    edges = np.zeros((1, 6), np.float32)
+    edges[0, :2] = 0.4
+    vector = np.array([[0.5, 0.5, -0.9, -0.9, -0.9, -0.9]], np.float32)
+    *_, by_edges, by_vector = features_of(edges, vector, np.array([0, 2, 2, 6]))
+    assert np.exp(by_edges) == pytest.approx(0.4, rel=1e-3)
+    assert by_vector == pytest.approx(5.0, rel=1e-3)  # 0.5 in temperatures of 0.1; the other kind has no part in it
+
+
+@pytest.mark.parametrize("likely", [False, True])
+def test_how_many_answers_are_certain_says_nothing_of_the_others(likely):
+    fusion = Fusion(-1.0, 0.8, 2.0, 0.5, 0.5, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
+    starts, more_starts = np.array([0, 4]), np.array([0, 4, 7])
     edges = np.array([[0.2, 0.01, 0.0, 0.1]], np.float32)
     vector = np.array([[0.5, 0.1, -0.2, 0.3]], np.float32)
     certain, more = np.ones((1, 3), np.float32), np.zeros((1, 3), np.float32)
-    alone = fusion.fuse(edges, vector)
-    beside = fusion.fuse(np.hstack([edges, certain]), np.hstack([vector, more]))
+    alone = fusion.fuse(edges, vector, starts, likely)
+    beside = fusion.fuse(np.hstack([edges, certain]), np.hstack([vector, more]), more_starts, likely)
     assert beside[:, :4] == pytest.approx(alone, rel=1e-5)
     assert (beside[:, 4:] == 1).all()
-    assert np.isfinite(fusion.fuse(certain, more)).all()
+    assert np.isfinite(fusion.fuse(certain, more, np.array([0, 3]), likely)).all()
 
 
 def test_a_way_that_says_nothing_weighs_little():
     edges, vector, questions = _ways(2.0, 0.3)
     useless = Told(np.random.default_rng(1).normal(0, 0.3, vector.table.shape).astype(np.float32))
-    fusion = fit_fusions(edges, useless, [questions], 0)["1p"]
-    assert 3 * abs(fusion.vector) < fit_fusions(edges, vector, [questions], 0)["1p"].vector
+    useful, fusion = (_fitted(edges, way, questions)["1p"] for way in (vector, useless))
+    assert 3 * abs(fusion.vector + fusion.low) < useful.vector + useful.low
 
 
 def test_what_is_certain_stays_certain():
     by_edges = np.array([[1.0, 0.5, 0.0]], np.float32)
     by_vector = np.array([[-1.0, 0.9, 0.1]], np.float32)
-    fused = PLAIN.fuse(by_edges, by_vector)
+    fused = PLAIN.fuse(by_edges, by_vector, np.array([0, 3]), likely=True)
     assert fused[0, 0] == 1.0
     assert 0.0 < fused[0, 2] < fused[0, 1] < 1.0
 
 
 def test_questions_together_are_as_questions_alone():
     edges, vector, questions = _ways(3.0, 0.3)
-    both = FusedAnswerer(edges, vector, {"1p": PLAIN})
+    both = _both(edges, vector, {"1p": PLAIN})
     asked = (questions.shape, questions.anchors, questions.relations)
     together = both.scores(*asked)
     alone = np.concatenate([both.scores(asked[0], asked[1][n : n + 1], asked[2][n : n + 1]) for n in range(COUNT)])
@@ -92,7 +143,7 @@ def test_questions_together_are_as_questions_alone():
 
 
 def test_a_structure_without_weights_takes_those_of_the_nearest():
-    other = Fusion(bias=1.0, edges=1.0, vector=0.0, edges_level=0.0, vector_level=0.0)
+    other = Fusion(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.0, 0.0))
     fusions = {"1p": PLAIN, "3p": other}
     assert fusion_for(STRUCTURES[0].query, fusions) == PLAIN
     assert fusion_for(shape_named("up").query, fusions) in (PLAIN, other)

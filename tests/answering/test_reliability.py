@@ -3,14 +3,14 @@
 from asked import engine_of
 from halfgraph.answering.calibrating import validation_questions
 from halfgraph.answering.confidence import Calibration, Curve
+from halfgraph.answering.modes import Modes
 from halfgraph.answering.reliability import measured
-from halfgraph.evaluation.answerers import VectorAnswerer
 
 
 def test_a_run_that_is_always_half_sure_errs_by_how_far_it_is_from_half(graph, tmp_path):
     encoder = engine_of(graph).index.encoder
     questions = validation_questions(graph, 0, each=10)
-    asked = (VectorAnswerer(encoder), encoder, questions, graph)
+    asked = (Modes(encoder, graph.train), questions, graph)
     assert measured(tmp_path, "vector", *asked) == {}
     Calibration({"vector": {"1p": Curve([0.0, 1.0], [0.5, 0.5], 2, "platt")}}).save(tmp_path)
     found = measured(tmp_path, "vector", *asked)["calibration"]

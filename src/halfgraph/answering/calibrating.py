@@ -25,6 +25,7 @@ from halfgraph.query.workload import Counts, Plan, draw
 TOP = 10  # answers of each question that are counted
 AT_ONCE = 1 << 22  # scores in memory at a time
 EACH = 1_000  # validation questions of each structure
+ONE_IN, NEGATIVES = 5, 40  # of them that the ways are weighed on, with so many wrong answers each
 FEW = 400  # of them for the ways that walk edge by edge, which take longer
 
 
@@ -42,7 +43,7 @@ def validation_questions(
     """Fresh validation questions; none where the graph has no split."""
     if not graph.has_split:
         return []
-    plan = Plan(Counts(0, 0, each, 0, 0), seed + 7, structures=tuple(structures), judging=Judging(most=1))
+    plan = Plan(Counts(0, 0, each, 0, 0), seed + 7, structures=tuple(structures), judging=Judging(NEGATIVES, ONE_IN))
     return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
 
 
@@ -139,7 +140,7 @@ def calibrate(
     if weighing is not None:
         weighing.save(run)
     modes = Modes(encoder, graph.train, weighing)
-    answerers = {mode: modes.answerer(mode) for mode in modes.names}
+    answerers = {mode: modes.answerer(mode, likely=True) for mode in modes.names}
     both = answerers.get(BOTH)
     if isinstance(both, FusedAnswerer):  # one walk along the edges serves both ways that need it
         answerers[SCORED] = Remembered(both.by_edges)

@@ -16,40 +16,75 @@ from halfgraph.query.shapes import Shape
 from halfgraph.query.tree import Query
 
 Scores = NDArray[np.float32]
-LEAST = 1e-12  # what is added to the mean score by edges
-NO_EDGES = 1e-3  # what is added to a score by edges, as a multiple of that mean, before its logarithm
-TEMPERATURE = 0.1  # of the level of cosines
-NEAR, FAR = 40, 100  # wrong answers of each question: the nearest by either, and others at random
+Starts = NDArray[np.int64]  # where each kind of entities begins, and where the last ends
+LEAST = 1e-12  # what is added to the level of scores by edges
+NO_EDGES = 1e-2  # what is added to a score by edges, as a multiple of that level, before its logarithm
+TEMPERATURE = 0.1  # of cosines
+NEAR, FAR = 40, 100  # wrong answers of each question: the nearest by either way, and others at random
 MOST = 10  # right answers of a question that are counted
 AT_ONCE = 16  # questions
 FEW = 30  # questions of a structure below which its weights are those of all
+# What the wrong answers of a question count in all when weights are fitted by which answers are told from wrong ones:
+# the nearest, others, others of the answer's kind, and those at the end of some of its paths.
+SHARES = (0.1, 0.1, 0.4, 0.4)
+
+
+@dataclass(frozen=True)
+class Chance:
+    """How likely it is that an entity is an answer: its evidence, and how high the query's scores are as a whole."""
+
+    bias: float
+    evidence: float
+    edges_level: float
+    vector_level: float
 
 
 @dataclass(frozen=True)
 class Fusion:
-    """What each way weighs for a structure, in log-odds."""
+    """What each way weighs for a structure, in log-odds.
+
+    There are two readings, which rank the entities of one query alike. The first tells answers from wrong ones of their
+    own query, whichever query that is; the second says how likely an entity is, so it minds how many answers there are.
+    """
 
     bias: float
-    edges: float  # the logarithm of the score by edges, as a multiple of their mean
-    vector: float  # the cosine
+    edges: float  # the logarithm of the score by edges, as a multiple of the query's level
+    vector: float  # the cosine above the query's level, in temperatures
+    low: float  # the same as far as it is below the level: of those that edges say nothing of, it says most
     edges_level: float  # how high the query's scores are as a whole, by edges, what is certain apart
     vector_level: float  # and by its vector
+    chance: Chance
 
-    def fuse(self, by_edges: Scores, by_vector: Scores) -> Scores:
-        """How likely each entity is, from the scores of all (n, entities); what is certain stays so."""
-        features = features_of(by_edges, by_vector)
-        weights = (self.edges, self.vector, self.edges_level, self.vector_level)
-        log_odds = sum((np.float32(weight) * part for weight, part in zip(weights, features, strict=True)), self.bias)
+    def fuse(self, by_edges: Scores, by_vector: Scores, starts: Starts, likely: bool) -> Scores:
+        """The scores of all entities (n, entities), how likely they are or what tells them apart; 1: certain."""
+        *evidence, edges_level, vector_level = features_of(by_edges, by_vector, starts)
+        weights = (self.edges, self.vector, self.low)
+        of_query, scale = (self.chance, self.chance.evidence) if likely else (self, 1.0)
+        level = of_query.bias + of_query.edges_level * edges_level + of_query.vector_level * vector_level
+        parts = zip(weights, evidence, strict=True)
+        log_odds = sum((np.float32(scale * weight) * part for weight, part in parts), level.astype(np.float32))
         return np.where(by_edges >= 1, np.float32(1), 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
 
-def features_of(by_edges: Scores, by_vector: Scores) -> tuple[Scores, Scores, Scores, Scores]:
-    """The logarithm of the scores by edges, the cosines, and how high both are as a whole for each query."""
+def features_of(by_edges: Scores, by_vector: Scores, starts: Starts) -> tuple[Scores, ...]:
+    """What the ways say of each entity (n, entities): edges, vector, low; and of the query (n, 1): both levels.
+
+    A level is the mean over the entities of a kind, where what is certain does not count; of several kinds that answers
+    may have, as much of each as the edges say.
+    """
+    used = starts[:-1][np.diff(starts) > 0]  # a sum over no entities would be that of the next kind
+    sizes = np.diff(np.append(used, by_edges.shape[-1]))
     uncertain = by_edges < 1
-    level = (by_edges * uncertain).sum(axis=-1, keepdims=True) / np.maximum(uncertain.sum(axis=-1, keepdims=True), 1)
-    level = level.astype(np.float32) + np.float32(LEAST)
-    vector_level = np.log(np.exp(by_vector / np.float32(TEMPERATURE)).mean(axis=-1, keepdims=True))
-    return np.log(by_edges / level + np.float32(NO_EDGES)), by_vector, np.log(level), vector_level
+    mass = np.add.reduceat(by_edges * uncertain, used, axis=-1, dtype=np.float64) + LEAST
+    shares = mass / mass.sum(axis=-1, keepdims=True)
+    means = mass / np.maximum(np.add.reduceat(uncertain, used, axis=-1, dtype=np.float64), 1)
+    edges_level = (shares * np.log(means)).sum(axis=-1, keepdims=True)
+    warm = by_vector / np.float32(TEMPERATURE)
+    cosines = np.log(np.add.reduceat(np.exp(warm), used, axis=-1, dtype=np.float64) / sizes)
+    vector_level = (shares * cosines).sum(axis=-1, keepdims=True)
+    above = warm - vector_level.astype(np.float32)
+    edges = np.log(by_edges / np.exp(edges_level).astype(np.float32) + np.float32(NO_EDGES))
+    return edges, above, -np.logaddexp(np.float32(0), -above), edges_level, vector_level
 
 
 @dataclass(frozen=True)
@@ -59,13 +94,15 @@ class FusedAnswerer:
     by_edges: Answerer
     by_vector: Answerer
     fusions: Mapping[str, Fusion]  # by the structure's short name
+    starts: Starts
     name: str = "both"
+    likely: bool = False
 
     def scores(self, shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Scores:
         """The score of every entity (n, entities)."""
         fusion = fusion_for(shape.query, self.fusions)
-        both = (way.scores(shape, anchors, relations) for way in (self.by_edges, self.by_vector))
-        return fusion.fuse(*both)
+        by_edges, by_vector = (way.scores(shape, anchors, relations) for way in (self.by_edges, self.by_vector))
+        return fusion.fuse(by_edges, by_vector, self.starts, self.likely)
 
 
 def fusion_for(query: Query, fusions: Mapping[str, Fusion]) -> Fusion:
@@ -77,12 +114,13 @@ def fit_fusions(
     by_edges: Answerer,
     by_vector: Answerer,
     sets: Iterable[Questions],
+    starts: Starts,
     seed: int,
     told: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Fusion]:
     """The weights for each structure that there are questions with hard answers of."""
     rng = np.random.default_rng(seed)
-    examples: dict[str, list[Examples]] = {}
+    examples: dict[str, list[tuple[Examples, Scores]]] = {}
     for questions in sets:
         if questions.hard is None:
             continue
@@ -92,48 +130,71 @@ def fit_fusions(
             place = slice(rows.start, rows.stop)
             asked = (questions.shape, questions.anchors[place], questions.relations[place])
             both = zip(rows, by_edges.scores(*asked), by_vector.scores(*asked), strict=True)
-            found += [_of_question(edges[None], vector[None], questions, row, rng) for row, edges, vector in both]
+            found += [
+                _of_question(edges[None], vector[None], starts, questions, row, rng) for row, edges, vector in both
+            ]
             told(len(rows))
     everything = [one for some in examples.values() for one in some]
     return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
 
 
 def _of_question(
-    by_edges: Scores, by_vector: Scores, questions: Questions, row: int, rng: np.random.Generator
-) -> Examples:
-    """Hard answers of a question, and wrong ones: the nearest, and some of the others for all."""
+    by_edges: Scores, by_vector: Scores, starts: Starts, questions: Questions, row: int, rng: np.random.Generator
+) -> tuple[Examples, Scores]:
+    """Hard answers of a question, and wrong ones; and what each counts when it is asked how likely answers are."""
     assert questions.hard is not None
-    answers = _answers(questions.hard, row)
+    answers = questions.hard[row]
     wrong = np.ones(by_edges.shape[1], dtype=bool)
-    wrong[answers] = wrong[_answers(questions.easy, row)] = False
+    wrong[answers] = wrong[_of(questions.easy, row)] = False
     near = np.zeros(len(wrong), dtype=bool)
     for scores in (by_edges[0], by_vector[0]):
         near[np.argpartition(-np.where(wrong, scores, -1), min(NEAR, len(scores) - 1))[:NEAR]] = True
     others = np.flatnonzero(wrong & ~near)
     far = rng.permutation(others)[:FAR]
     right = rng.permutation(answers)[:MOST]
-    chosen = np.concatenate([right, np.flatnonzero(wrong & near), far]).astype(np.int64)
-    features = [np.broadcast_to(part, by_edges.shape)[0, chosen] for part in features_of(by_edges, by_vector)]
-    # Every question counts as one right answer, as in the measures: else those with many answers would rule.
-    weights = np.full(len(chosen), 1 / max(len(answers), 1), dtype=np.float32)
-    weights[: len(right)] *= len(answers) / max(len(right), 1)
-    weights[len(chosen) - len(far) :] *= len(others) / max(len(far), 1)
+    sets = [np.flatnonzero(wrong & near), far, _of(questions.negatives, row), _of(questions.hard_negatives, row)]
+    chosen = np.concatenate([right, *sets]).astype(np.int64)
+    sizes = [len(right), *(len(some) for some in sets)]
+    features = [np.broadcast_to(part, by_edges.shape)[0, chosen] for part in features_of(by_edges, by_vector, starts)]
     true = (np.arange(len(chosen)) < len(right)).astype(np.float32)
-    return Examples(np.stack(features, axis=1), true, weights, np.zeros(len(chosen), np.int64))
+    # Every question counts as one right answer, as in the measures: else those with many answers would rule.
+    there = sum(share for share, some in zip(SHARES, sets, strict=True) if len(some)) or 1.0
+    apart = [1.0, *(share / there for share in SHARES)]
+    each = 1 / max(len(answers), 1)  # as many wrong ones as there are
+    likely = [1.0, len(sets[0]) * each, len(others) * each, 0.0, 0.0]
+    weights = [
+        np.repeat(np.array(counts) / np.maximum(sizes, 1), sizes).astype(np.float32) for counts in (apart, likely)
+    ]
+    return Examples(np.stack(features, axis=1), true, weights[0], np.zeros(len(chosen), np.int64)), weights[1]
 
 
-def _answers(sets: Ragged | None, row: int) -> NDArray[np.int32]:
-    """The answers of a row."""
+def _of(sets: Ragged | None, row: int) -> NDArray[np.int32]:
+    """The entities of a row."""
     return np.empty(0, np.int32) if sets is None else sets[row]
 
 
-def _fitted(examples: list[Examples]) -> Fusion:
-    """The weights of some questions."""
-    fitted = logistic(Examples.together(examples), 1)
-    bias, weights = fitted.bias + float(fitted.offsets[0]), (round(float(weight), 6) for weight in fitted.weights)
-    return Fusion(round(bias, 6), *weights)
+def _fitted(examples: list[tuple[Examples, Scores]]) -> Fusion:
+    """The weights of some questions: what tells answers apart, then how likely what it says is."""
+    every = Examples.together([one for one, _ in examples])
+    bias, (edges, vector, low, edges_level, vector_level) = _rounded(every)
+    evidence = every.features[:, :3] @ np.array([edges, vector, low], np.float32)
+    of_query = np.column_stack([evidence, every.features[:, 3:]])
+    counts = np.concatenate([likely for _, likely in examples])
+    chance, chances = _rounded(Examples(of_query, every.true, counts, every.groups))
+    return Fusion(bias, edges, vector, low, edges_level, vector_level, Chance(chance, *chances))
+
+
+def _rounded(examples: Examples) -> tuple[float, list[float]]:
+    """The bias and the weights that fit the examples."""
+    fitted = logistic(examples, 1)
+    return round(fitted.bias + float(fitted.offsets[0]), 6), [round(float(weight), 6) for weight in fitted.weights]
 
 
 def as_dict(fusions: Mapping[str, Fusion]) -> dict[str, Any]:
     """The weights, ready for JSON."""
     return {name: asdict(fusion) for name, fusion in fusions.items()}
+
+
+def of_dict(kept: Mapping[str, Any]) -> dict[str, Fusion]:
+    """The weights, as JSON has them."""
+    return {name: Fusion(**{**one, "chance": Chance(**one["chance"])}) for name, one in kept.items()}

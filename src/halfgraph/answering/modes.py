@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.edges import Edges, Scale, Scores
 from halfgraph.answering.fitting import LEAST_HELD_OUT, PAIRS, fit
-from halfgraph.answering.fused import FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for
+from halfgraph.answering.fused import FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for, of_dict
 from halfgraph.answering.scored import BEAM, Scored
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.evaluation.answerers import Answerer, MeaningAnswerer, VectorAnswerer
@@ -24,10 +24,10 @@ from halfgraph.training.run_folder import write_atomically
 
 VECTOR, SCORED, BOTH = MODES = ("vector", "scored", "both")
 FILE = "evidence.json"
-FORMAT = 2
+FORMAT = 3
 AFFORDED = 30_000  # entities up to which all of these are used
 LEAST = 30
-EACH = 100  # validation questions of each structure that weigh the two ways against each other
+EACH = 200  # validation questions of each structure that weigh the two ways against each other
 
 
 @dataclass(frozen=True)
@@ -52,8 +52,7 @@ class Weighing:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
             if found["format"] != FORMAT:
                 raise ValueError(f"it has format {found['format']}, and this version reads {FORMAT}")
-            fusions = {name: Fusion(**one) for name, one in found["both"].items()}
-            return cls(Scale.from_dict(found["edges"]), fusions)
+            return cls(Scale.from_dict(found["edges"]), of_dict(found["both"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"cannot be read: {error}"
             raise FolderError(path, problem, advice="Make it again: halfgraph calibrate RUN") from error
@@ -100,8 +99,8 @@ class Modes:
         """The meaning by edges, for one thread."""
         return Scored(self.edges.another(), self.beam)
 
-    def answerer(self, mode: str, name: str | None = None) -> Answerer:
-        """A way as what can be measured."""
+    def answerer(self, mode: str, name: str | None = None, likely: bool = False) -> Answerer:
+        """A way as what can be measured; `likely`: its scores say how likely answers are, as those of `ask` do."""
         if mode == VECTOR:
             return VectorAnswerer(self.encoder, name or VECTOR)
         self.edges  # noqa: B018  made once, before threads ask for it
@@ -109,7 +108,9 @@ class Modes:
         if mode == SCORED:
             return by_edges
         assert self.weighing is not None, "the mode is available"
-        return FusedAnswerer(by_edges, self.vectors, self.weighing.fusions, name or BOTH)
+        return FusedAnswerer(
+            by_edges, self.vectors, self.weighing.fusions, self.known.kinds.starts, name or BOTH, likely
+        )
 
 
 def weigh(
@@ -126,7 +127,7 @@ def weigh(
     scale = fit(bare, graph.valid, seed, pairs=affordable(PAIRS, graph))
     by_edges = MeaningAnswerer(SCORED, lambda: Scored(bare.another(scale)))
     some = [_some(one, affordable(EACH, graph), seed) for one in questions]
-    return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, seed, told))
+    return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, graph.kinds.starts, seed, told))
 
 
 def affordable(count: int, graph: Graph) -> int:
@@ -135,10 +136,10 @@ def affordable(count: int, graph: Graph) -> int:
 
 
 def _some(questions: Questions, count: int, seed: int) -> Questions:
-    """A few of the questions at random."""
-    if len(questions) <= count:
-        return questions
-    rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(len(questions))[:count]
+    """A few of the questions at random, of those that have negatives where there are such."""
+    judged = np.arange(len(questions)) if questions.negatives is None else np.flatnonzero(questions.negatives.sizes())
+    among = judged if len(judged) else np.arange(len(questions))
+    rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(among)[:count]
     return questions.take(np.sort(rows))
 
 
@@ -150,4 +151,5 @@ def fused_scores(modes: Modes, mode: str, scored: Scored, query: Any, cosines: S
     if mode == SCORED:
         return by_edges
     assert modes.weighing is not None, "the mode is available"
-    return fusion_for(query, modes.weighing.fusions).fuse(by_edges[None], cosines[None])[0]
+    fusion = fusion_for(query, modes.weighing.fusions)
+    return fusion.fuse(by_edges[None], cosines[None], modes.known.kinds.starts, likely=True)[0]

@@ -8,22 +8,19 @@ import numpy as np
 
 from halfgraph.answering.calibrating import reliability
 from halfgraph.answering.confidence import Calibration
-from halfgraph.evaluation.answerers import Answerer
+from halfgraph.answering.modes import Modes
 from halfgraph.graph.folder import Graph
-from halfgraph.model.encoder import Encoder
 from halfgraph.query.sampling import Questions
 
 MOST = {"vector": 2_000, "scored": 1_000, "both": 1_000}  # questions of each structure; by edges they take longer
 
 
-def measured(
-    run: Path, mode: str, answerer: Answerer, encoder: Encoder, sets: Sequence[Questions], graph: Graph
-) -> dict[str, Any]:
+def measured(run: Path, mode: str, modes: Modes, sets: Sequence[Questions], graph: Graph) -> dict[str, Any]:
     """The calibration errors and bins under the key "calibration"; nothing where the run has no confidences."""
     calibration = Calibration.load(run)
     if mode not in calibration.curves or not graph.has_split:
         return {}
     some = [one.take(np.arange(min(len(one), MOST[mode]))) for one in sets]
-    found = reliability(calibration, mode, answerer, encoder, some, graph)
+    found = reliability(calibration, mode, modes.answerer(mode, likely=True), modes.encoder, some, graph)
     bins = {name: {key: row[key] for key in ("confidence", "right", "answers")} for name, row in found.items()}
     return {"calibration": {"ece": {name: row["ece"] for name, row in found.items()}, "bins": bins}}

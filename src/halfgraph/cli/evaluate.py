@@ -195,7 +195,7 @@ def _measure(
         watch = None if file is None else exporter(file, Names(graph), str(run), every=every)
         with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
             figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
-        figures |= measured(run, modes.named(mode), answerer, modes.encoder, asked.sets, graph)
+        figures |= measured(run, modes.named(mode), modes, asked.sets, graph)
         kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
         figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, "mode": mode, **kept}
         found.append(Measured(names[run], figures, int(about["seed"]), kept))
