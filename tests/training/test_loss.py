@@ -9,7 +9,7 @@ from torch import Tensor
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batch, Batches, OnTheFly
-from halfgraph.training.loss import batch_loss, hinge_losses
+from halfgraph.training.loss import batch_loss, pair_losses
 from halfgraph.training.recipe import Recipe
 from model_oracles import Model, hinge, level, pooled, soft_hinge, softmax
 from small_models import SmallModel, small_model
@@ -162,11 +162,16 @@ def test_a_structure_weighs_what_the_recipe_says_however_many_its_questions(mode
 
 
 def test_a_question_without_negatives_has_no_loss(model: SmallModel) -> None:
-    vectors = torch.ones(2, 4, dtype=torch.float64) / 2
-    negatives = np.array([[-1, -1], [3, -1]], np.int32)
-    losses = hinge_losses(model.encoder, vectors, np.array([0, 1], np.int32), negatives, 1.0)
+    recipe = replace(PLAIN, loss="hinge")
+    batch = batch_of(model, recipe)
+    vectors = torch.ones(len(batch), 4, dtype=torch.float64) / 2
+    negatives = np.full((len(batch), 2), -1, np.int32)
+    negatives[1, 0] = 3
+    none = np.full((len(batch), 0), -1, np.int32)
+    losses = pair_losses(model.encoder, replace(batch, negatives=negatives, hard_negatives=none), vectors, recipe)
     assert losses[0] == 0
     assert losses[1] > 0
+    assert not losses[2:].any()
 
 
 @pytest.mark.parametrize("loss", ["hinge", "softmax"])

@@ -23,12 +23,9 @@ def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
     walked = normalised(torch.cat(encoder.encode([*queries, *links])))  # (n, d); a neighbourhood's is eq. 9
     vectors = walked[: len(batch)]
     weights = torch.from_numpy(batch.weights).to(vectors)
+    losses = pair_losses(encoder, batch, vectors, recipe)
     if recipe.loss == "softmax":
-        losses = softmax_losses(encoder, batch, vectors, recipe)
-    else:
-        losses = hinge_losses(encoder, vectors, batch.answers, batch.negatives, recipe.margin)
-    if recipe.hard_negatives and recipe.hard_weight:
-        losses = losses + recipe.hard_weight * hard_losses(encoder, batch, vectors, recipe)
+        losses = losses + softmax_losses(encoder, batch, vectors, recipe)
     total = (weights * losses).sum()
     if batch.links is None:
         return total
@@ -45,37 +42,36 @@ def _candidates(encoder: Encoder, links: Links) -> Tensor:
     return encoder.entities.every()
 
 
-def hinge_losses(
-    encoder: Encoder, vectors: Tensor, answers: np.ndarray, negatives: np.ndarray, margin: float
-) -> Tensor:
-    """The mean over a question's negatives of max(0, margin - cos(q, a) + cos(q, a-)): (n,) (eqs. 10 and 12)."""
-    right = (vectors * encoder.entities(_ids(answers, encoder))).sum(dim=-1)
-    there = torch.from_numpy(negatives >= 0).to(vectors)  # (n, negatives)
-    wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder))
-    wrong_vectors = wrong_vectors.view(*negatives.shape, vectors.shape[1])
-    wrong = (vectors.unsqueeze(1) * wrong_vectors).sum(dim=-1)
-    losses = F.relu(margin - right.unsqueeze(1) + wrong) * there
+def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
+    """The losses of a question's own negatives and hard ones: (n,), zero where there are none.
+
+    With the hinge max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12); beside the cross-entropy, which has shared
+    negatives, a soft hinge without a margin: how likely a hard negative is taken for the answer.
+    """
+    sorts = ((1.0, batch.negatives), (recipe.hard_weight if recipe.hard_negatives else 0.0, batch.hard_negatives))
+    used = [(weight, negatives) for weight, negatives in sorts if weight and negatives.shape[1]]
+    if not used:
+        return vectors.new_zeros(len(vectors))
+    every = np.concatenate([negatives for _, negatives in used], axis=1)  # (n, negatives), -1 where there is none
+    # One look-up for all: the gradient of each is as large as the table.
+    looked_up = encoder.entities(_ids(np.concatenate([batch.answers, np.maximum(every, 0).ravel()]), encoder))
+    answers, wrong_vectors = looked_up.split([len(vectors), every.size])
+    right = (vectors * answers).sum(dim=-1, keepdim=True)
+    wrong = (vectors.unsqueeze(1) * wrong_vectors.view(*every.shape, -1)).sum(dim=-1)
+    excess = wrong - right
+    hinge = recipe.loss == "hinge"
+    losses = F.relu(recipe.margin + excess) if hinge else F.softplus(excess / recipe.temperature)
     # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
     # how many of them are found.
-    return losses.sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
+    shares = [weight * _shares(negatives) for weight, negatives in used]
+    return (losses * torch.from_numpy(np.concatenate(shares, axis=1)).to(vectors)).sum(dim=1)
 
 
-def hard_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
-    """The losses of the hard negatives, zero for questions without any: (n,)."""
-    rows = np.flatnonzero((batch.hard_negatives >= 0).any(axis=1))
-    chosen = vectors.index_select(0, torch.from_numpy(rows).to(vectors.device))
-    answers, negatives = batch.answers[rows], batch.hard_negatives[rows]
-    if recipe.loss == "hinge":
-        some = hinge_losses(encoder, chosen, answers, negatives, recipe.margin)
-    else:
-        # A margin of 0 and a soft hinge: how likely the hard negative is taken for the answer.
-        right = (chosen * encoder.entities(_ids(answers, encoder))).sum(dim=-1, keepdim=True)
-        wrong_vectors = encoder.entities(_ids(np.maximum(negatives, 0).ravel(), encoder))
-        wrong_vectors = wrong_vectors.view(*negatives.shape, vectors.shape[1])
-        wrong = (chosen.unsqueeze(1) * wrong_vectors).sum(dim=-1)
-        there = torch.from_numpy(negatives >= 0).to(vectors)
-        some = (F.softplus((wrong - right) / recipe.temperature) * there).sum(dim=1) / there.sum(dim=1).clamp(min=1.0)
-    return vectors.new_zeros(len(vectors)).index_copy(0, torch.from_numpy(rows).to(vectors.device), some)
+def _shares(negatives: np.ndarray) -> np.ndarray:
+    """What each negative counts: one over how many a question has, or nothing where there is none."""
+    there = negatives >= 0
+    shares: np.ndarray = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
+    return shares
 
 
 def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
