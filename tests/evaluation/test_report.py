@@ -55,6 +55,12 @@ def test_the_best_figure_of_a_column_is_bold() -> None:
     assert lines[4] == "| 2i-hard | **75.00** | 60.00 | 50.00 |"
 
 
+def test_ties_are_no_merit() -> None:
+    ties = next(table for table in tables(three_rows()) if "tie" in table.title)
+    assert ties.rows
+    assert not ties.best
+
+
 def test_many_rows_stand_below_one_another() -> None:
     rows = rows_of([Measured(f"row{number}", figures(0.5 + number / 50, 0.1), 0) for number in range(6)])
     auc = next(table for table in tables(rows) if table.title.startswith("ROC AUC"))

@@ -48,8 +48,11 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         ),
         by_missing(rows),
         _by_name(rows, "Filtered MRR of easy answers: what is known, recovered", ("easy",), ORDER, rate, digits=3),
-        _by_name(
-            rows, "Share of hard answers that tie with a wrong one", ("ties",), ORDER, rate, digits=3, brief=False
+        replace(  # no merit, so none is the best
+            _by_name(
+                rows, "Share of hard answers that tie with a wrong one", ("ties",), ORDER, rate, digits=3, brief=False
+            ),
+            best=(),
         ),
     ]
     return [table for table in found if table.rows]
