@@ -71,7 +71,7 @@ def test_without_a_split_there_is_nothing_to_measure(tmp_path):
     assert calibrate(tmp_path, graph, engine_of(graph).index.encoder, seed=0).curves == {}
 
 
-def test_what_is_remembered_is_what_was_asked_last():
+def test_what_is_remembered_is_what_was_asked_of_the_structure():
     asked = []
 
     class Counting:
@@ -83,7 +83,7 @@ def test_what_is_remembered_is_what_was_asked_last():
 
     remembered = Remembered(Counting())
     one, two = np.array([[1]], np.int32), np.array([[2]], np.int32)
-    for anchors in (one, one, two, one):
-        assert remembered.scores(STRUCTURES[0], anchors, one).tolist() == (anchors + 1).tolist()
+    for shape, anchors in zip([*STRUCTURES[:1] * 4, *STRUCTURES[1:2] * 2], (one, one, two, one, one, one), strict=True):
+        assert remembered.scores(shape, anchors, one).tolist() == (anchors + 1).tolist()
     assert [anchors for _, anchors in asked] == [[[1]], [[2]], [[1]]]
     assert remembered.name == "counting"

@@ -1,5 +1,6 @@
 """Filtered ranks, AUC and APR against plain loops, scikit-learn and scipy."""
 
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,7 @@ from halfgraph.evaluation.answerers import Scores, VectorAnswerer
 from halfgraph.evaluation.measures import Column, Measures, measures_of
 from halfgraph.evaluation.metrics import NotANumber, percentiles
 from halfgraph.evaluation.protocol import paper_scores
-from halfgraph.evaluation.ranking import Scored, missing_triples, scored
+from halfgraph.evaluation.ranking import Scored, in_order, missing_triples, scored
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.query.exact import Ragged
 from halfgraph.query.negatives import Judging
@@ -297,3 +298,26 @@ def test_every_structure_can_be_ranked() -> None:
         none = np.full(3, -1, np.int32)
         questions = Questions(shape, anchors, relations, none + 1, none, none, None, None, hard)
         assert (scored(VectorAnswerer(model.encoder), questions).ranks >= 1).all()
+
+
+def test_chunks_come_in_order_and_torch_has_its_threads_back() -> None:
+    before = torch.get_num_threads()
+
+    def work(rows: slice) -> tuple[list[int], int]:
+        time.sleep(0.002 * (rows.start % 3))
+        return list(range(rows.start, rows.stop)), torch.get_num_threads()
+
+    made = [(rows, *found) for rows, found in in_order(work, 23, 4)]
+    assert [row for _, own, _ in made for row in own] == list(range(23))
+    assert all(own == list(range(rows.start, rows.stop)) for rows, own, _ in made)
+    assert {threads for *_, threads in made} == {1}
+    assert torch.get_num_threads() == before
+    assert list(in_order(work, 0, 4)) == []
+
+
+def test_an_error_in_a_chunk_is_not_lost() -> None:
+    def work(rows: slice) -> int:
+        return 1 // (4 - rows.start)
+
+    with pytest.raises(ZeroDivisionError):
+        list(in_order(work, 9, 2))

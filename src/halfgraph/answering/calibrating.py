@@ -1,7 +1,7 @@
 """Confidence measured: the first answers to held-out questions, and how many of them the whole graph says are right."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from halfgraph.answering.fused import FusedAnswerer
 from halfgraph.answering.modes import BOTH, SCORED, VECTOR, Modes, affordable, weigh
 from halfgraph.answering.modes import EACH as WEIGHED
 from halfgraph.evaluation.answerers import Answerer
+from halfgraph.evaluation.ranking import in_order, one_torch_thread
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.exact import Exact, Ragged
@@ -23,7 +24,7 @@ from halfgraph.query.shapes import STRUCTURES, Shape
 from halfgraph.query.workload import Counts, Plan, draw
 
 TOP = 10  # answers of each question that are counted
-AT_ONCE = 1 << 22  # scores in memory at a time
+AT_ONCE, SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 EACH = 1_000  # validation questions of each structure
 ONE_IN, NEGATIVES = 5, 40  # of them that the ways are weighed on, with so many wrong answers each
 FEW = 400  # of them for the ways that walk edge by edge, which take longer
@@ -53,13 +54,14 @@ def first_answers(answerer: Answerer, encoder: Encoder, questions: Questions, gr
     known, true = (Exact(view).answer_sets(batch) for view in (graph.train, graph.whole))
     query = questions.shape.fill(questions.anchors, questions.relations)
     kinds = kinds_of_answers(encoder, graph.kinds, query, known)
-    size = max(1, AT_ONCE // graph.train.entity_count)
+    size = min(AT_ONCE, max(1, SCORES // graph.train.entity_count))
     scores, right = [np.empty(0)], [np.empty(0, dtype=bool)]
-    for start in range(0, len(questions), size):
-        rows = range(start, min(start + size, len(questions)))
-        part = slice(rows.start, rows.stop)
-        found = answerer.scores(questions.shape, questions.anchors[part], questions.relations[part])
-        for row, of_row in zip(rows, found, strict=True):
+
+    def some_scores(rows: slice) -> NDArray[np.float32]:
+        return answerer.scores(questions.shape, questions.anchors[rows], questions.relations[rows])
+
+    for rows, found in in_order(some_scores, len(questions), size):
+        for row, of_row in zip(range(rows.start, rows.stop), found, strict=True):
             first, last = graph.kinds.starts[kinds[row] : kinds[row] + 2].tolist()
             some = _first(of_row, known, row, first, last, top)
             scores.append(of_row[some].astype(np.float64))
@@ -104,11 +106,11 @@ def reliability(
 
 @dataclass
 class Remembered:
-    """An answerer that remembers what it was asked last."""
+    """An answerer that remembers what it was asked of a structure, until it is asked of another."""
 
     way: Answerer
-    asked: tuple[str, bytes, bytes] | None = None
-    found: Any = None
+    structure: str = ""
+    found: dict[tuple[bytes, bytes], NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -117,11 +119,12 @@ class Remembered:
 
     def scores(self, shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
         """The score of every entity for each query."""
-        asked = (shape.name, anchors.tobytes(), relations.tobytes())
-        if asked != self.asked:
-            self.asked, self.found = asked, self.way.scores(shape, anchors, relations)
-        remembered: NDArray[np.float32] = self.found
-        return remembered
+        if shape.name != self.structure:
+            self.structure, self.found = shape.name, {}
+        asked = (anchors.tobytes(), relations.tobytes())
+        if asked not in self.found:
+            self.found[asked] = self.way.scores(shape, anchors, relations)
+        return self.found[asked]
 
 
 def calibrate(
@@ -136,7 +139,8 @@ def calibrate(
     if not questions:
         return Calibration({})
     most = sum(min(len(some), affordable(WEIGHED, graph)) for some in questions)
-    weighing = weigh(encoder, graph, questions, seed, lambda more: told("Weighing the evidence", most, more))
+    with one_torch_thread():  # so that the weights do not depend on how many there are
+        weighing = weigh(encoder, graph, questions, seed, lambda more: told("Weighing the evidence", most, more))
     if weighing is not None:
         weighing.save(run)
     modes = Modes(encoder, graph.train, weighing)

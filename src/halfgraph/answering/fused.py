@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from halfgraph.answering.confidence import nearest_structure
 from halfgraph.answering.logistic import Examples, logistic
 from halfgraph.evaluation.answerers import Answerer
+from halfgraph.evaluation.ranking import in_order
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import Shape
@@ -125,15 +126,15 @@ def fit_fusions(
         if questions.hard is None:
             continue
         found = examples.setdefault(questions.shape.short, [])
-        for first in range(0, len(questions), AT_ONCE):
-            rows = range(first, min(first + AT_ONCE, len(questions)))
-            place = slice(rows.start, rows.stop)
-            asked = (questions.shape, questions.anchors[place], questions.relations[place])
-            both = zip(rows, by_edges.scores(*asked), by_vector.scores(*asked), strict=True)
-            found += [
-                _of_question(edges[None], vector[None], starts, questions, row, rng) for row, edges, vector in both
-            ]
-            told(len(rows))
+
+        def both(rows: slice, some: Questions = questions) -> tuple[Scores, Scores]:
+            asked = (some.shape, some.anchors[rows], some.relations[rows])
+            return by_edges.scores(*asked), by_vector.scores(*asked)
+
+        for rows, scores in in_order(both, len(questions), AT_ONCE):
+            for row, edges, vector in zip(range(rows.start, rows.stop), *scores, strict=True):
+                found.append(_of_question(edges[None], vector[None], starts, questions, row, rng))
+            told(rows.stop - rows.start)
     everything = [one for some in examples.values() for one in some]
     return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
 

@@ -4,11 +4,12 @@ The rank of an answer is 1, and 1 more for each entity that is no answer and sco
 scores as high. All other answers, easy and hard, are filtered out.
 """
 
+from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -25,6 +26,7 @@ from halfgraph.query.sampling import Questions
 
 AT_ONCE = 1 << 23  # scores in memory at a time, for each thread: 32 MB
 HITS = (1, 3, 10)
+T = TypeVar("T")
 Watch = Callable[["Scored", slice, Scores], None]  # told of the scores of some rows (rows, entities), in order
 
 
@@ -77,6 +79,21 @@ def scored(
             with ThreadPoolExecutor(1 if watch is not None else threads or available_cores()) as pool:
                 list(pool.map(some, chunks))
     return found
+
+
+def in_order(work: Callable[[slice], T], count: int, size: int) -> Iterator[tuple[slice, T]]:
+    """What is made of each chunk of so many rows, in order; threads work on the next, and no more wait in memory."""
+    threads = available_cores()
+    waiting: deque[tuple[slice, Future[T]]] = deque()
+    with one_torch_thread(), ThreadPoolExecutor(threads) as pool:
+        for first in range(0, count, size):
+            rows = slice(first, min(first + size, count))
+            waiting.append((rows, pool.submit(work, rows)))
+            if len(waiting) > threads:
+                rows, made = waiting.popleft()
+                yield rows, made.result()
+        for rows, made in waiting:
+            yield rows, made.result()
 
 
 @contextmanager
