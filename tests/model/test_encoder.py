@@ -336,3 +336,21 @@ def test_the_smallest_sizes_do(architecture: Architecture, dim: int) -> None:
 def test_an_oracle_reads_the_weights_by_name(model: SmallModel) -> None:
     assert isinstance(model.oracle, Model)
     assert set(model.oracle.weights) == {name for name, _ in model.encoder.named_parameters()}
+
+
+def test_paths_of_one_length_meet_as_if_their_own_lengths_were_nothing() -> None:
+    """A relation that makes vectors three times as long changes where paths meet, unless their length is set."""
+    query = Intersect((Project(Anchor(0), 0), Project(Anchor(1), 2)), kind=0)
+    for length, is_same in ((0.0, False), (2.0, True)):
+        model = small_model(replace(CGA, path_length=length))
+        before = encoded(model, query)[0]
+        with torch.no_grad():
+            model.encoder.projection.weight[0] *= 3
+        after = encoded(model, query)[0]
+        assert np.allclose(before, after, **EXACT) is is_same
+
+
+@pytest.mark.parametrize("length", [-1.0, float("inf"), float("nan")])
+def test_a_length_of_paths_that_is_none_is_refused(length: float) -> None:
+    with pytest.raises(SettingError, match="path_length"):
+        Architecture(path_length=length)

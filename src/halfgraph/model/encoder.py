@@ -31,6 +31,7 @@ class Architecture:
     dim: int = 128
     norm_by_kind: bool = False
     activation: str = "sigmoid"  # of eq. 6: sigmoid, none
+    path_length: float = 0.0  # of the vectors of paths where they meet; 0: as they come, as in the paper
     initial: str = "identity"  # of a bilinear projection: identity with some noise, or xavier as in the released code
 
     def __post_init__(self) -> None:
@@ -48,6 +49,8 @@ class Architecture:
         for name in ("dim", "heads"):
             if getattr(self, name) < 1:
                 raise SettingError(name, f"must be at least 1, found {getattr(self, name)}")
+        if not 0 <= self.path_length < float("inf"):
+            raise SettingError("path_length", f"must be a length, or 0 for none, found {self.path_length}")
 
     def intersection_parameters(self, kind_count: int) -> int:
         """The intersection's parameters as the paper counts them: Ld(d + 2K + 1), 2Ld^2 for GQE's, else none."""
@@ -134,6 +137,8 @@ class Embedded:
         for count in sorted({len(node.parts) for node in nodes}):
             alike = [place for place, node in enumerate(nodes) if len(node.parts) == count]
             stacked = torch.cat([torch.stack(parts[place], dim=1) for place in alike])  # (n, parts, d)
+            if length := self.encoder.architecture.path_length:
+                stacked = length * F.normalize(stacked, dim=-1)
             rows = [len(parts[place][0]) for place in alike]
             kinds = torch.cat([self.encoder.kinds_of(nodes[place], n) for place, n in zip(alike, rows, strict=True)])
             joined: Tensor = self.encoder.intersection(stacked, kinds, self._matches(nodes, alike, rows))
