@@ -76,6 +76,14 @@ def test_both_readings_rank_the_entities_of_a_query_alike():
         assert (np.diff(other[order]) >= -1e-6).all()
 
 
+def test_both_readings_rank_alike_even_if_neither_way_knows_anything():
+    edges, vector, questions = _ways(3.0, 0.3)
+    rng = np.random.default_rng(2)
+    for way in (edges, vector):
+        way.table[:] = rng.random(way.table.shape)
+    assert _fitted(edges, vector, questions)["1p"].chance.evidence > 0
+
+
 def test_how_likely_answers_are_is_fitted_to_how_many_there_are():
     edges, vector, questions = _ways(3.0, 0.3)
     asked = (questions.shape, questions.anchors, questions.relations)

@@ -26,7 +26,7 @@ from halfgraph.query.workload import Counts, Plan, draw
 TOP = 10  # answers of each question that are counted
 AT_ONCE, SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 EACH = 1_000  # validation questions of each structure
-ONE_IN, NEGATIVES = 5, 40  # of them that the ways are weighed on, with so many wrong answers each
+ONE_IN, NEGATIVES = 5, 40  # which of them have so many wrong answers, to weigh the ways by
 FEW = 400  # of them for the ways that walk edge by edge, which take longer
 
 
@@ -138,7 +138,7 @@ def calibrate(
     questions = validation_questions(graph, seed)
     if not questions:
         return Calibration({})
-    most = sum(min(len(some), affordable(WEIGHED, graph)) for some in questions)
+    most = sum(min(-(-len(some) // ONE_IN), affordable(WEIGHED, graph)) for some in questions)
     with one_torch_thread():  # so that the weights do not depend on how many there are
         weighing = weigh(encoder, graph, questions, seed, lambda more: told("Weighing the evidence", most, more))
     if weighing is not None:

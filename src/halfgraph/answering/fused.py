@@ -18,6 +18,7 @@ from halfgraph.query.tree import Query
 
 Scores = NDArray[np.float32]
 Starts = NDArray[np.int64]  # where each kind of entities begins, and where the last ends
+SOME = 1e-3  # the least that evidence counts
 LEAST = 1e-12  # what is added to the level of scores by edges
 NO_EDGES = 1e-2  # what is added to a score by edges, as a multiple of that level, before its logarithm
 TEMPERATURE = 0.1  # of cosines
@@ -181,8 +182,9 @@ def _fitted(examples: list[tuple[Examples, Scores]]) -> Fusion:
     evidence = every.features[:, :3] @ np.array([edges, vector, low], np.float32)
     of_query = np.column_stack([evidence, every.features[:, 3:]])
     counts = np.concatenate([likely for _, likely in examples])
-    chance, chances = _rounded(Examples(of_query, every.true, counts, every.groups))
-    return Fusion(bias, edges, vector, low, edges_level, vector_level, Chance(chance, *chances))
+    chance, (firm, *levels) = _rounded(Examples(of_query, every.true, counts, every.groups))
+    # A model that has learnt nothing may seem to be right the other way round; both readings rank alike all the same.
+    return Fusion(bias, edges, vector, low, edges_level, vector_level, Chance(chance, max(firm, SOME), *levels))
 
 
 def _rounded(examples: Examples) -> tuple[float, list[float]]:
