@@ -169,6 +169,22 @@ def test_what_is_not_the_settings_of_a_run_is_refused(tmp_path: Path, text: str)
         read_config(written(tmp_path, text))
 
 
+def test_settings_that_lost_their_end_are_not_taken_for_others(tmp_path: Path) -> None:
+    whole = write_toml(training_settings("cga", "default", {}).sections())
+    lines = whole.splitlines(keepends=True)
+    for kept in range(len(lines)):
+        if lines[kept].strip():
+            with pytest.raises(InputError, match="is not the settings of a run"):
+                read_config(written(tmp_path, "".join(lines[:kept])))
+
+
+def test_a_run_of_a_version_without_lengths_of_paths_is_read_as_it_was_made(tmp_path: Path) -> None:
+    settings = training_settings("cga", "default", {})
+    lines = write_toml(settings.sections()).splitlines(keepends=True)
+    older = written(tmp_path, "".join(line for line in lines if not line.startswith("path_length")))
+    assert read_config(older) == settings
+
+
 def test_an_unknown_setting_in_a_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"dims: is no setting\. Did you mean dim"):
         given_values(written(tmp_path, "[architecture]\ndims = 3\n"), [])

@@ -29,6 +29,7 @@ class TrainingSettings:
 
 ARCHITECTURE_NAMES = tuple(field.name for field in fields(Architecture))
 RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
+LATER = {"path_length"}  # which runs of earlier versions do not have: they were made as by its default
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
@@ -110,9 +111,10 @@ def read_config(path: Path) -> TrainingSettings:
     """The settings that a run folder keeps."""
     sections = _read_toml(path)
     try:
-        return TrainingSettings(
-            sections["model"]["name"], Architecture(**sections["architecture"]), Recipe(**sections["recipe"])
-        )
+        architecture, recipe = sections["architecture"], sections["recipe"]
+        for name in {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe} - LATER:
+            raise KeyError(name)
+        return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe))
     except (KeyError, TypeError) as error:
         raise InputError(
             f"is not the settings of a run: {error}", path=path, advice="Train the model again."
