@@ -112,8 +112,8 @@ def read_config(path: Path) -> TrainingSettings:
     sections = _read_toml(path)
     try:
         architecture, recipe = sections["architecture"], sections["recipe"]
-        for name in {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe} - LATER:
-            raise KeyError(name)
+        if missing := {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe} - LATER:
+            raise KeyError(min(missing))
         return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe))
     except (KeyError, TypeError) as error:
         raise InputError(
