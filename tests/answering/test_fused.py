@@ -3,14 +3,20 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from halfgraph.answering.fused import Chance, FusedAnswerer, Fusion, features_of, fit_fusions, fusion_for
+from halfgraph.answering.fused import Backdrop, Chance, FusedAnswerer, Fusion, features_of, fit_fusions, fusion_for
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import STRUCTURES, UNIONS, shape_named
 
 ENTITIES, COUNT = 400, 80
-STARTS = np.array([0, 150, ENTITIES])
-PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
+PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
+
+
+def _backdrop(*starts: int, ties: np.ndarray | None = None) -> Backdrop:
+    return Backdrop(np.array(starts), np.ones(starts[-1], np.float32) if ties is None else ties.astype(np.float32))
+
+
+ALIKE = _backdrop(0, 150, ENTITIES)
 
 
 @dataclass(frozen=True)
@@ -48,11 +54,11 @@ def _mean_reciprocal_rank(scores: np.ndarray, answers: np.ndarray) -> float:
 
 
 def _fitted(edges: Told, vector: Told, questions: Questions) -> dict[str, Fusion]:
-    return fit_fusions(edges, vector, [questions], STARTS, 0)
+    return fit_fusions(edges, vector, [questions], ALIKE, 0)
 
 
 def _both(edges: Told, vector: Told, fusions: dict[str, Fusion], likely: bool = False) -> FusedAnswerer:
-    return FusedAnswerer(edges, vector, fusions, STARTS, likely=likely)
+    return FusedAnswerer(edges, vector, fusions, ALIKE, likely=likely)
 
 
 @pytest.mark.parametrize("likely", [False, True])
@@ -107,23 +113,42 @@ def test_the_level_is_that_of_the_kinds_that_answers_have():
     edges = np.zeros((1, 6), np.float32)
     edges[0, :2] = 0.4
     vector = np.array([[0.5, 0.5, -0.9, -0.9, -0.9, -0.9]], np.float32)
-    *_, by_edges, by_vector = features_of(edges, vector, np.array([0, 2, 2, 6]))
+    *_, by_edges, by_vector = features_of(edges, vector, _backdrop(0, 2, 2, 6))
     assert np.exp(by_edges) == pytest.approx(0.4, rel=1e-3)
     assert by_vector == pytest.approx(5.0, rel=1e-3)  # 0.5 in temperatures of 0.1; the other kind has no part in it
 
 
 @pytest.mark.parametrize("likely", [False, True])
 def test_how_many_answers_are_certain_says_nothing_of_the_others(likely):
-    fusion = Fusion(-1.0, 0.8, 2.0, 0.5, 0.5, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
-    starts, more_starts = np.array([0, 4]), np.array([0, 4, 7])
+    fusion = Fusion(-1.0, 0.8, 2.0, 0.5, -0.3, 0.5, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
+    ties = np.array([1.0, 3.0, 0.0, 2.0, 9.0, 1.0, 4.0])
     edges = np.array([[0.2, 0.01, 0.0, 0.1]], np.float32)
     vector = np.array([[0.5, 0.1, -0.2, 0.3]], np.float32)
     certain, more = np.ones((1, 3), np.float32), np.zeros((1, 3), np.float32)
-    alone = fusion.fuse(edges, vector, starts, likely)
-    beside = fusion.fuse(np.hstack([edges, certain]), np.hstack([vector, more]), more_starts, likely)
+    alone = fusion.fuse(edges, vector, _backdrop(0, 4, ties=ties[:4]), likely)
+    all_edges, all_vectors = np.hstack([edges, certain]), np.hstack([vector, more])
+    beside = fusion.fuse(all_edges, all_vectors, _backdrop(0, 4, 7, ties=ties), likely)
     assert beside[:, :4] == pytest.approx(alone, rel=1e-5)
     assert (beside[:, 4:] == 1).all()
-    assert np.isfinite(fusion.fuse(certain, more, np.array([0, 3]), likely)).all()
+    assert np.isfinite(fusion.fuse(certain, more, _backdrop(0, 3, ties=ties[4:]), likely)).all()
+
+
+def test_hubs_that_all_paths_end_at_are_told_from_answers():
+    """Edges speak for some entities whichever the question is, and those are the ones with many edges."""
+    edges, vector, questions = _ways(2.0, 0.3)
+    hubs = np.random.default_rng(3).random(ENTITIES) < 0.2
+    to_all = Told(np.where(hubs, np.maximum(edges.table, 0.5), edges.table).astype(np.float32))
+    backdrop = _backdrop(0, 150, ENTITIES, ties=np.where(hubs, 5.0, 1.0))
+    asked = (questions.shape, questions.anchors, questions.relations)
+    found = []
+    for known in (backdrop, ALIKE):
+        fusions = fit_fusions(to_all, vector, [questions], known, 0)
+        scores = FusedAnswerer(to_all, vector, fusions, known).scores(*asked)
+        found.append((fusions["1p"].ties, _mean_reciprocal_rank(scores, questions.answers)))
+    (of_hubs, with_ties), (of_none, without) = found
+    assert of_hubs < -0.1
+    assert of_none == pytest.approx(0.0, abs=1e-3)
+    assert with_ties > without + 0.05
 
 
 def test_a_way_that_says_nothing_weighs_little():
@@ -136,7 +161,7 @@ def test_a_way_that_says_nothing_weighs_little():
 def test_what_is_certain_stays_certain():
     by_edges = np.array([[1.0, 0.5, 0.0]], np.float32)
     by_vector = np.array([[-1.0, 0.9, 0.1]], np.float32)
-    fused = PLAIN.fuse(by_edges, by_vector, np.array([0, 3]), likely=True)
+    fused = PLAIN.fuse(by_edges, by_vector, _backdrop(0, 3), likely=True)
     assert fused[0, 0] == 1.0
     assert 0.0 < fused[0, 2] < fused[0, 1] < 1.0
 
@@ -151,7 +176,7 @@ def test_questions_together_are_as_questions_alone():
 
 
 def test_a_structure_without_weights_takes_those_of_the_nearest():
-    other = Fusion(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.0, 0.0))
+    other = Fusion(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.0, 0.0))
     fusions = {"1p": PLAIN, "3p": other}
     assert fusion_for(STRUCTURES[0].query, fusions) == PLAIN
     assert fusion_for(shape_named("up").query, fusions) in (PLAIN, other)

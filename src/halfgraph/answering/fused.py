@@ -11,6 +11,7 @@ from halfgraph.answering.confidence import nearest_structure
 from halfgraph.answering.logistic import Examples, logistic
 from halfgraph.evaluation.answerers import Answerer
 from halfgraph.evaluation.ranking import in_order
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import Shape
@@ -29,6 +30,19 @@ FEW = 30  # questions of a structure below which its weights are those of all
 # What the wrong answers of a question count in all when weights are fitted by which answers are told from wrong ones:
 # the nearest, others, others of the answer's kind, and those at the end of some of its paths.
 SHARES = (0.1, 0.1, 0.4, 0.4)
+
+
+@dataclass(frozen=True)
+class Backdrop:
+    """What is known of the entities, whichever the query is."""
+
+    starts: Starts
+    ties: Scores  # the logarithm of how many edges an entity has, and one more
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph) -> "Backdrop":
+        """That of a graph."""
+        return cls(graph.kinds.starts, np.log1p(np.diff(graph.starts)).astype(np.float32))
 
 
 @dataclass(frozen=True)
@@ -53,14 +67,15 @@ class Fusion:
     edges: float  # the logarithm of the score by edges, as a multiple of the query's level
     vector: float  # the cosine above the query's level, in temperatures
     low: float  # the same as far as it is below the level: of those that edges say nothing of, it says most
+    ties: float  # how many edges it has, against the level: many paths end at a hub, so that one says less of it
     edges_level: float  # how high the query's scores are as a whole, by edges, what is certain apart
     vector_level: float  # and by its vector
     chance: Chance
 
-    def fuse(self, by_edges: Scores, by_vector: Scores, starts: Starts, likely: bool) -> Scores:
+    def fuse(self, by_edges: Scores, by_vector: Scores, backdrop: Backdrop, likely: bool) -> Scores:
         """The scores of all entities (n, entities), how likely they are or what tells them apart; 1: certain."""
-        *evidence, edges_level, vector_level = features_of(by_edges, by_vector, starts)
-        weights = (self.edges, self.vector, self.low)
+        *evidence, edges_level, vector_level = features_of(by_edges, by_vector, backdrop)
+        weights = (self.edges, self.vector, self.low, self.ties)
         of_query, scale = (self.chance, self.chance.evidence) if likely else (self, 1.0)
         level = of_query.bias + of_query.edges_level * edges_level + of_query.vector_level * vector_level
         parts = zip(weights, evidence, strict=True)
@@ -68,13 +83,13 @@ class Fusion:
         return np.where(by_edges >= 1, np.float32(1), 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
 
-def features_of(by_edges: Scores, by_vector: Scores, starts: Starts) -> tuple[Scores, ...]:
-    """What the ways say of each entity (n, entities): edges, vector, low; and of the query (n, 1): both levels.
+def features_of(by_edges: Scores, by_vector: Scores, backdrop: Backdrop) -> tuple[Scores, ...]:
+    """What is said of each entity (n, entities): edges, vector, low, ties; and of the query (n, 1): both levels.
 
     A level is the mean over the entities of a kind, where what is certain does not count; of several kinds that answers
     may have, as much of each as the edges say.
     """
-    used = starts[:-1][np.diff(starts) > 0]  # a sum over no entities would be that of the next kind
+    used = backdrop.starts[:-1][np.diff(backdrop.starts) > 0]  # a sum over no entities would be that of the next kind
     sizes = np.diff(np.append(used, by_edges.shape[-1]))
     uncertain = by_edges < 1
     mass = np.add.reduceat(by_edges * uncertain, used, axis=-1, dtype=np.float64) + LEAST
@@ -86,7 +101,9 @@ def features_of(by_edges: Scores, by_vector: Scores, starts: Starts) -> tuple[Sc
     vector_level = (shares * cosines).sum(axis=-1, keepdims=True)
     above = warm - vector_level.astype(np.float32)
     edges = np.log(by_edges / np.exp(edges_level).astype(np.float32) + np.float32(NO_EDGES))
-    return edges, above, -np.logaddexp(np.float32(0), -above), edges_level, vector_level
+    usual = shares @ (np.add.reduceat(backdrop.ties, used, dtype=np.float64) / sizes)
+    ties = backdrop.ties - usual[:, None].astype(np.float32)
+    return edges, above, -np.logaddexp(np.float32(0), -above), ties, edges_level, vector_level
 
 
 @dataclass(frozen=True)
@@ -96,7 +113,7 @@ class FusedAnswerer:
     by_edges: Answerer
     by_vector: Answerer
     fusions: Mapping[str, Fusion]  # by the structure's short name
-    starts: Starts
+    backdrop: Backdrop
     name: str = "both"
     likely: bool = False
 
@@ -104,7 +121,7 @@ class FusedAnswerer:
         """The score of every entity (n, entities)."""
         fusion = fusion_for(shape.query, self.fusions)
         by_edges, by_vector = (way.scores(shape, anchors, relations) for way in (self.by_edges, self.by_vector))
-        return fusion.fuse(by_edges, by_vector, self.starts, self.likely)
+        return fusion.fuse(by_edges, by_vector, self.backdrop, self.likely)
 
 
 def fusion_for(query: Query, fusions: Mapping[str, Fusion]) -> Fusion:
@@ -116,7 +133,7 @@ def fit_fusions(
     by_edges: Answerer,
     by_vector: Answerer,
     sets: Iterable[Questions],
-    starts: Starts,
+    backdrop: Backdrop,
     seed: int,
     told: Callable[[int], None] = lambda _: None,
 ) -> dict[str, Fusion]:
@@ -134,14 +151,14 @@ def fit_fusions(
 
         for rows, scores in in_order(both, len(questions), AT_ONCE):
             for row, edges, vector in zip(range(rows.start, rows.stop), *scores, strict=True):
-                found.append(_of_question(edges[None], vector[None], starts, questions, row, rng))
+                found.append(_of_question(edges[None], vector[None], backdrop, questions, row, rng))
             told(rows.stop - rows.start)
     everything = [one for some in examples.values() for one in some]
     return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
 
 
 def _of_question(
-    by_edges: Scores, by_vector: Scores, starts: Starts, questions: Questions, row: int, rng: np.random.Generator
+    by_edges: Scores, by_vector: Scores, backdrop: Backdrop, questions: Questions, row: int, rng: np.random.Generator
 ) -> tuple[Examples, Scores]:
     """Hard answers of a question, and wrong ones; and what each counts when it is asked how likely answers are."""
     assert questions.hard is not None
@@ -157,7 +174,7 @@ def _of_question(
     sets = [np.flatnonzero(wrong & near), far, _of(questions.negatives, row), _of(questions.hard_negatives, row)]
     chosen = np.concatenate([right, *sets]).astype(np.int64)
     sizes = [len(right), *(len(some) for some in sets)]
-    features = [np.broadcast_to(part, by_edges.shape)[0, chosen] for part in features_of(by_edges, by_vector, starts)]
+    features = [np.broadcast_to(part, by_edges.shape)[0, chosen] for part in features_of(by_edges, by_vector, backdrop)]
     true = (np.arange(len(chosen)) < len(right)).astype(np.float32)
     # Every question counts as one right answer, as in the measures: else those with many answers would rule.
     there = sum(share for share, some in zip(SHARES, sets, strict=True) if len(some)) or 1.0
@@ -178,13 +195,13 @@ def _of(sets: Ragged | None, row: int) -> NDArray[np.int32]:
 def _fitted(examples: list[tuple[Examples, Scores]]) -> Fusion:
     """The weights of some questions: what tells answers apart, then how likely what it says is."""
     every = Examples.together([one for one, _ in examples])
-    bias, (edges, vector, low, edges_level, vector_level) = _rounded(every)
-    evidence = every.features[:, :3] @ np.array([edges, vector, low], np.float32)
-    of_query = np.column_stack([evidence, every.features[:, 3:]])
+    bias, (*weights, edges_level, vector_level) = _rounded(every)
+    evidence = every.features[:, : len(weights)] @ np.array(weights, np.float32)
+    of_query = np.column_stack([evidence, every.features[:, len(weights) :]])
     counts = np.concatenate([likely for _, likely in examples])
     chance, (firm, *levels) = _rounded(Examples(of_query, every.true, counts, every.groups))
     # A model that has learnt nothing may seem to be right the other way round; both readings rank alike all the same.
-    return Fusion(bias, edges, vector, low, edges_level, vector_level, Chance(chance, max(firm, SOME), *levels))
+    return Fusion(bias, *weights, edges_level, vector_level, Chance(chance, max(firm, SOME), *levels))
 
 
 def _rounded(examples: Examples) -> tuple[float, list[float]]:

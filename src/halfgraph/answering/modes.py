@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.edges import Edges, Scale, Scores
 from halfgraph.answering.fitting import LEAST_HELD_OUT, PAIRS, fit
-from halfgraph.answering.fused import FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for, of_dict
+from halfgraph.answering.fused import Backdrop, FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for, of_dict
 from halfgraph.answering.scored import BEAM, Scored
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.evaluation.answerers import Answerer, MeaningAnswerer, VectorAnswerer
@@ -24,7 +24,7 @@ from halfgraph.training.run_folder import write_atomically
 
 VECTOR, SCORED, BOTH = MODES = ("vector", "scored", "both")
 FILE = "evidence.json"
-FORMAT = 3
+FORMAT = 4
 AFFORDED = 30_000  # entities up to which all of these are used
 LEAST = 30
 EACH = 200  # validation questions of each structure that weigh the two ways against each other
@@ -95,6 +95,11 @@ class Modes:
         assert self.weighing is not None, "the mode is available"
         return Edges.of(self.encoder, self.known, self.weighing.scale)
 
+    @cached_property
+    def backdrop(self) -> Backdrop:
+        """What is known of the entities, whichever the query is."""
+        return Backdrop.of(self.known)
+
     def scored(self) -> Scored:
         """The meaning by edges, for one thread."""
         return Scored(self.edges.another(), self.beam)
@@ -108,9 +113,7 @@ class Modes:
         if mode == SCORED:
             return by_edges
         assert self.weighing is not None, "the mode is available"
-        return FusedAnswerer(
-            by_edges, self.vectors, self.weighing.fusions, self.known.kinds.starts, name or BOTH, likely
-        )
+        return FusedAnswerer(by_edges, self.vectors, self.weighing.fusions, self.backdrop, name or BOTH, likely)
 
 
 def weigh(
@@ -127,7 +130,8 @@ def weigh(
     scale = fit(bare, graph.valid, seed, pairs=affordable(PAIRS, graph))
     by_edges = MeaningAnswerer(SCORED, lambda: Scored(bare.another(scale)))
     some = [_some(one, affordable(EACH, graph), seed) for one in questions]
-    return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, graph.kinds.starts, seed, told))
+    backdrop = Backdrop.of(graph.train)
+    return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, backdrop, seed, told))
 
 
 def affordable(count: int, graph: Graph) -> int:
@@ -152,4 +156,4 @@ def fused_scores(modes: Modes, mode: str, scored: Scored, query: Any, cosines: S
         return by_edges
     assert modes.weighing is not None, "the mode is available"
     fusion = fusion_for(query, modes.weighing.fusions)
-    return fusion.fuse(by_edges[None], cosines[None], modes.known.kinds.starts, likely=True)[0]
+    return fusion.fuse(by_edges[None], cosines[None], modes.backdrop, likely=True)[0]
