@@ -3,7 +3,8 @@ import pytest
 import torch
 
 from halfgraph.model import entities as entities_module
-from halfgraph.model.entities import Entities, normalised
+from halfgraph.model.entities import Entities
+from halfgraph.model.units import normalised
 from model_oracles import look_up
 
 
@@ -63,6 +64,27 @@ def test_a_table_normalised_once_gives_the_same_vectors_and_gradients() -> None:
         assert torch.equal(entities(ids), vectors)
         (entities(ids) * weights).sum().backward()
     torch.testing.assert_close(entities.table.grad, gradient)
+
+
+@pytest.mark.parametrize("with_gradient", [False, True])
+def test_several_look_ups_and_the_whole_table_add_up_and_owe_nothing_afterwards(with_gradient: bool) -> None:
+    entities = made()
+    weights = torch.randn(9, 4, generator=torch.Generator().manual_seed(6), dtype=torch.float64)
+
+    def loss() -> torch.Tensor:
+        first, second = entities(torch.tensor([1, 7, 1])), entities(torch.tensor([2, 7]))
+        return (first * weights[:3]).sum() + (second * weights[3:5]).sin().sum() + (entities.every() * weights).sum()
+
+    entities.table.grad = None
+    loss().backward()
+    assert entities.table.grad is not None
+    expected = entities.table.grad
+    for _ in range(2):  # what the first step left would be in the second
+        entities.table.grad = torch.ones_like(entities.table) if with_gradient else None
+        with entities.normalised_once():
+            loss().backward()
+        assert entities.table.grad is not None
+        torch.testing.assert_close(entities.table.grad, expected + float(with_gradient))
 
 
 def test_a_table_that_changed_afterwards_is_normalised_anew() -> None:

@@ -45,6 +45,20 @@ def test_each_row_is_multiplied_by_its_own_matrix(groups: list[int], inner: int,
         np.testing.assert_allclose(found[place], rows[place].numpy() @ weight[group].numpy(), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("inner", [1, 8, 139])
+@pytest.mark.parametrize("outer", [7, 8, 128, 139, 272])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_columns_are_taken_many_and_few_at_a_time(inner: int, outer: int, dtype: torch.dtype) -> None:
+    """A processor's registers hold some columns of a matrix; what is left over is done in smaller pieces."""
+    rows, weight, which = (part.to(dtype) for part in made([1, 0, 1, 1, 2], 3, inner, outer))
+    which = which.long()
+    near = {"rtol": 1e-4, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 0, "atol": 1e-10}
+    torch.testing.assert_close(grouped_matmul(rows, weight, which), gathered(rows, weight, which), **near)
+    found, expected = (gradients(product, rows, weight, which) for product in (grouped_matmul, gathered))
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other, **near)
+
+
 @pytest.mark.parametrize(("groups", "count"), GROUPINGS)
 def test_the_gradient_is_the_difference_quotient(groups: list[int], count: int) -> None:
     rows, weight, which = made(groups, count)

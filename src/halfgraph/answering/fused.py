@@ -195,13 +195,14 @@ def _of(sets: Ragged | None, row: int) -> NDArray[np.int32]:
 def _fitted(examples: list[tuple[Examples, Scores]]) -> Fusion:
     """The weights of some questions: what tells answers apart, then how likely what it says is."""
     every = Examples.together([one for one, _ in examples])
-    bias, (*weights, edges_level, vector_level) = _rounded(every)
-    evidence = every.features[:, : len(weights)] @ np.array(weights, np.float32)
-    of_query = np.column_stack([evidence, every.features[:, len(weights) :]])
+    bias, (edges, vector, low, ties, edges_level, vector_level) = _rounded(every)
+    evidence = every.features[:, :4] @ np.array([edges, vector, low, ties], np.float32)
+    of_query = np.column_stack([evidence, every.features[:, 4:]])
     counts = np.concatenate([likely for _, likely in examples])
     chance, (firm, *levels) = _rounded(Examples(of_query, every.true, counts, every.groups))
     # A model that has learnt nothing may seem to be right the other way round; both readings rank alike all the same.
-    return Fusion(bias, *weights, edges_level, vector_level, Chance(chance, max(firm, SOME), *levels))
+    likely = Chance(chance, max(firm, SOME), *levels)
+    return Fusion(bias, edges, vector, low, ties, edges_level, vector_level, likely)
 
 
 def _rounded(examples: Examples) -> tuple[float, list[float]]:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from halfgraph.model.encoder import Encoder
-from halfgraph.model.entities import normalised
+from halfgraph.model.units import normalised
 from halfgraph.training.batches import Batch
 from halfgraph.training.links import Links, link_losses
 from halfgraph.training.recipe import Recipe
