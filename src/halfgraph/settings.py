@@ -29,6 +29,7 @@ class TrainingSettings:
 
 ARCHITECTURE_NAMES = tuple(field.name for field in fields(Architecture))
 RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
+PATH_LENGTH = 4.0  # of the default recipe, for attention; GQE's intersection is better without (docs/results.md)
 LATER = {"path_length"}  # which runs of earlier versions do not have: they were made as by its default
 
 
@@ -40,8 +41,12 @@ def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> Trai
     variant = variant_named(model)
     for name in given:
         _require_known(name)
-    start = {"initial": "xavier"} if recipe == "paper" else {}
     of_model = {name: value for name, value in given.items() if name in ARCHITECTURE_NAMES}
+    start: dict[str, Any] = {}
+    if recipe == "paper":
+        start["initial"] = "xavier"
+    elif of_model.get("intersection", variant.architecture["intersection"]) == "attention":
+        start["path_length"] = PATH_LENGTH
     of_recipe = {name: value for name, value in given.items() if name in RECIPE_NAMES}
     chosen = RECIPES[recipe] if variant.kg_phase else without_kg_phase(RECIPES[recipe])
     return TrainingSettings(

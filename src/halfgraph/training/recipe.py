@@ -27,7 +27,7 @@ class Recipe:
     # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
     kind_negatives: int = 512  # of the answer's kind
     other_negatives: int = 512  # of any kind (softmax only)
-    hard_negatives: int = 0  # for each question of a structure with an intersection
+    hard_negatives: int = 1  # for each question of a structure with an intersection
     link_candidates: int = 16_384  # softmax: entities that the tails of links are told from; up to twice as many, all
     temperature: float = 0.1  # softmax
     pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
