@@ -178,15 +178,15 @@ def test_settings_that_lost_their_end_are_not_taken_for_others(tmp_path: Path) -
                 read_config(written(tmp_path, "".join(lines[:kept])))
 
 
-def test_the_default_recipe_has_paths_of_one_length_for_attention_alone() -> None:
-    def length(model: str, recipe: str = "default", **given: object) -> float:
-        return training_settings(model, recipe, given).architecture.path_length
+def test_the_default_recipe_departs_from_the_paper_for_attention_alone() -> None:
+    def of(model: str, recipe: str = "default", **given: object) -> tuple[str, float]:
+        architecture = training_settings(model, recipe, given).architecture
+        return architecture.activation, architecture.path_length
 
-    assert length("cga") > 0
-    assert length("cga", path_length=0.0) == 0
-    assert length("gqe", intersection="attention") == length("cga")
-    assert length("gqe") == length("bilinear") == length("cga", intersection="gqe") == 0
-    assert length("cga", "paper") == 0
+    paper = ("sigmoid", 0.0)
+    assert of("cga") == of("gqe", intersection="attention") == ("none", 16.0)
+    assert of("cga", path_length=0.0) == ("none", 0.0)
+    assert of("cga", "paper") == of("gqe") == of("bilinear") == of("cga", intersection="gqe") == paper
 
 
 def test_a_run_of_a_version_without_lengths_of_paths_is_read_as_it_was_made(tmp_path: Path) -> None:
