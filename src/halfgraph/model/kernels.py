@@ -13,8 +13,17 @@ from numba.extending import intrinsic
 # Sums in any order and fused with products, as libraries do; what is not a number stays so.
 FREELY = ("reassoc", "contract", "nsz")
 compiled = njit(cache=True, nogil=True, fastmath=set(FREELY), error_model="numpy")
-# What fits into a processor's registers, for each of two rows: so many vectors of so many numbers.
-VECTORS, LANES = (8, 16) if binding.get_host_cpu_features().get("avx512f") else (4, 8)
+
+
+def _registers():
+    """What fits into the processor's registers, for each of two rows: so many vectors of so many numbers."""
+    try:
+        return (8, 16) if binding.get_host_cpu_features().get("avx512f") else (4, 8)
+    except RuntimeError:  # of processors that the compiler knows no features of
+        return (4, 8)
+
+
+VECTORS, LANES = _registers()
 WIDE, NARROW = VECTORS * LANES, 8
 
 
