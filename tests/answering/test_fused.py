@@ -1,4 +1,4 @@
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from halfgraph.answering.fused import Backdrop, Chance, FusedAnswerer, Fusion, features_of, fit_fusions, fusion_for
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
-from halfgraph.query.shapes import STRUCTURES, UNIONS, shape_named
+from halfgraph.query.shapes import STRUCTURES, UNIONS, Shape, shape_named
 
 ENTITIES, COUNT = 400, 80
 PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
@@ -17,6 +17,7 @@ def _backdrop(*starts: int, ties: np.ndarray | None = None) -> Backdrop:
 
 
 ALIKE = _backdrop(0, 150, ENTITIES)
+CHAIN, MEETING = shape_named("1p"), shape_named("2i")
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class Told:
         return self.table[anchors[:, 0]]
 
 
-def _questions(answers: np.ndarray) -> Questions:
+def _questions(answers: np.ndarray, shape: Shape = CHAIN) -> Questions:
     column = np.arange(COUNT, dtype=np.int32)
     none = np.full(COUNT, -1, np.int32)
     hard = Ragged(answers.astype(np.int32), np.arange(COUNT + 1))
-    shape = shape_named("1p")
-    return Questions(shape, column[:, None], np.zeros((COUNT, 1), np.int32), hard.values, none, none, hard=hard)
+    anchors = np.repeat(column[:, None], shape.anchor_count, axis=1)
+    relations = np.zeros((COUNT, shape.relation_count), np.int32)
+    return Questions(shape, anchors, relations, hard.values, none, none, hard=hard)
 
 
 def _ways(noise_of_edges: float, noise_of_vector: float) -> tuple[Told, Told, Questions]:
@@ -135,7 +137,8 @@ def test_how_many_answers_are_certain_says_nothing_of_the_others(likely):
 
 def test_hubs_that_all_paths_end_at_are_told_from_answers():
     """Edges speak for some entities whichever the question is, and those are the ones with many edges."""
-    edges, vector, questions = _ways(2.0, 0.3)
+    edges, vector, told = _ways(2.0, 0.3)
+    questions = _questions(told.answers, MEETING)
     hubs = np.random.default_rng(3).random(ENTITIES) < 0.2
     to_all = Told(np.where(hubs, np.maximum(edges.table, 0.5), edges.table).astype(np.float32))
     backdrop = _backdrop(0, 150, ENTITIES, ties=np.where(hubs, 5.0, 1.0))
@@ -144,11 +147,20 @@ def test_hubs_that_all_paths_end_at_are_told_from_answers():
     for known in (backdrop, ALIKE):
         fusions = fit_fusions(to_all, vector, [questions], known, 0)
         scores = FusedAnswerer(to_all, vector, fusions, known).scores(*asked)
-        found.append((fusions["1p"].ties, _mean_reciprocal_rank(scores, questions.answers)))
+        found.append((fusions["2i"].ties, _mean_reciprocal_rank(scores, questions.answers)))
     (of_hubs, with_ties), (of_none, without) = found
     assert of_hubs < -0.1
     assert of_none == pytest.approx(0.0, abs=1e-3)
     assert with_ties > without + 0.05
+
+
+def test_where_no_paths_meet_it_says_nothing_how_many_edges_an_entity_has():
+    edges, vector, questions = _ways(2.0, 0.3)
+    backdrop = _backdrop(0, 150, ENTITIES, ties=np.random.default_rng(4).random(ENTITIES))
+    assert fit_fusions(edges, vector, [questions], backdrop, 0)["1p"].ties == pytest.approx(0.0, abs=1e-6)
+    fusions = {"2i": replace(PLAIN, ties=-1.0)}
+    assert fusion_for(shape_named("3i").query, fusions).ties == -1.0
+    assert fusion_for(shape_named("2u").query, fusions) == PLAIN
 
 
 def test_a_way_that_says_nothing_weighs_little():

@@ -1,7 +1,7 @@
 """Both ways at once: what a query's vector says of an entity and what its edges say, weighed by structure."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Ragged
 from halfgraph.query.sampling import Questions
 from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Query
+from halfgraph.query.tree import Intersect, Query, nodes
 
 Scores = NDArray[np.float32]
 Starts = NDArray[np.int64]  # where each kind of entities begins, and where the last ends
@@ -44,6 +44,10 @@ class Backdrop:
         """That of a graph."""
         return cls(graph.kinds.starts, np.log1p(np.diff(graph.starts)).astype(np.float32))
 
+    def without_ties(self) -> "Backdrop":
+        """The same, as if all entities had as many edges."""
+        return replace(self, ties=np.zeros_like(self.ties))
+
 
 @dataclass(frozen=True)
 class Chance:
@@ -67,7 +71,7 @@ class Fusion:
     edges: float  # the logarithm of the score by edges, as a multiple of the query's level
     vector: float  # the cosine above the query's level, in temperatures
     low: float  # the same as far as it is below the level: of those that edges say nothing of, it says most
-    ties: float  # how many edges it has, against the level: many paths end at a hub, so that one says less of it
+    ties: float  # where paths meet: how many edges it has, against the level; some path ends at a hub in any case
     edges_level: float  # how high the query's scores are as a whole, by edges, what is certain apart
     vector_level: float  # and by its vector
     chance: Chance
@@ -126,7 +130,8 @@ class FusedAnswerer:
 
 def fusion_for(query: Query, fusions: Mapping[str, Fusion]) -> Fusion:
     """The weights for a query: those of its structure, or of the one that it is most like."""
-    return fusions[nearest_structure(query, tuple(fusions))]
+    fusion = fusions[nearest_structure(query, tuple(fusions))]
+    return fusion if any(isinstance(node, Intersect) for node in nodes(query)) else replace(fusion, ties=0.0)
 
 
 def fit_fusions(
@@ -144,6 +149,7 @@ def fit_fusions(
         if questions.hard is None:
             continue
         found = examples.setdefault(questions.shape.short, [])
+        own = backdrop if questions.shape.has_intersection else backdrop.without_ties()
 
         def both(rows: slice, some: Questions = questions) -> tuple[Scores, Scores]:
             asked = (some.shape, some.anchors[rows], some.relations[rows])
@@ -151,7 +157,7 @@ def fit_fusions(
 
         for rows, scores in in_order(both, len(questions), AT_ONCE):
             for row, edges, vector in zip(range(rows.start, rows.stop), *scores, strict=True):
-                found.append(_of_question(edges[None], vector[None], backdrop, questions, row, rng))
+                found.append(_of_question(edges[None], vector[None], own, questions, row, rng))
             told(rows.stop - rows.start)
     everything = [one for some in examples.values() for one in some]
     return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
