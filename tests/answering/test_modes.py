@@ -13,7 +13,7 @@ from halfgraph.query.shapes import STRUCTURES
 from halfgraph.training.run import new_encoder
 from small_runs import TINY, people
 
-PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
+PLAIN = Fusion(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.5, 0.0))
 WEIGHING = Weighing(Scale(bias=-1.0, cosine=2.0, offsets=(0.5, 1.0)), {"1p": PLAIN})
 
 
