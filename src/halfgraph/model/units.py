@@ -20,8 +20,7 @@ class _Normalised(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> Tensor:
         unit, size = ctx.saved_tensors
-        along = torch.einsum("nd,nd->n", gradient, unit).unsqueeze(-1)
-        return torch.addcmul(gradient, unit, along, value=-1).div_(size)
+        return _sideways(gradient, unit, size)
 
 
 class _NormalisedTable(torch.autograd.Function):
@@ -48,8 +47,7 @@ class _NormalisedTable(torch.autograd.Function):
         if owed.device.type == "cpu":
             settle(*(tensor.detach().numpy() for tensor in (owed, unit, size, found)))
         else:
-            along = torch.einsum("nd,nd->n", owed, unit).unsqueeze(-1)
-            found += torch.addcmul(owed, unit, along, value=-1).div_(size)
+            found += _sideways(owed, unit, size)
             owed.zero_()
         return None if in_place else found, None
 
@@ -74,6 +72,12 @@ def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The rows at length one, and their lengths (n, 1)."""
     size = torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_(min=1e-12)
     return rows / size, size
+
+
+def _sideways(gradient: Tensor, unit: Tensor, size: Tensor) -> Tensor:
+    """The gradient of rows from that of their units: what is along a row does not change its unit."""
+    along = torch.einsum("nd,nd->n", gradient, unit).unsqueeze(-1)
+    return torch.addcmul(gradient, unit, along, value=-1).div_(size)
 
 
 def normalised(rows: Tensor) -> Tensor:
