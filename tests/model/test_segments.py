@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from halfgraph.model.segments import SHARED, SMALL, grouped_matmul
+from halfgraph.model.kernels import MANY
+from halfgraph.model.segments import grouped_matmul
+from halfgraph.model.threads import SHARED
 
 # Groups in any order, some empty; one group; one row; none.
 GROUPINGS = [([2, 0, 2, 4, 0, 2], 5), ([0, 0, 0], 1), ([3, 3, 3, 3], 4), ([1], 3), ([], 2), ([4, 3, 2, 1, 0], 5)]
@@ -136,13 +138,13 @@ def test_float32_is_within_rounding_of_float64() -> None:
     torch.testing.assert_close(found.double(), gathered(rows, weight, which), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize(("inner", "outer"), [(8, 8), (7, 5), (3, 1), (1, 9)])
 def test_groups_of_all_sizes_in_any_number_of_threads(threads: int, inner: int, outer: int) -> None:
-    sizes = [*range(1, 14), SMALL, SMALL + 1, 3 * SMALL]
+    sizes = [*range(1, 14), MANY - 1, MANY, 3 * MANY]
     groups = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes)).tolist()
-    assert sum(size for size in sizes if size <= SMALL) < SHARED < len(3 * groups)
-    rows, weight, which = made(3 * groups, len(sizes), inner, outer)
+    assert len(groups) > SHARED
+    rows, weight, which = made(groups, len(sizes), inner, outer)
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:

@@ -14,9 +14,10 @@ from halfgraph.answering.fused import FusedAnswerer
 from halfgraph.answering.modes import BOTH, SCORED, VECTOR, Modes, affordable, weigh
 from halfgraph.answering.modes import EACH as WEIGHED
 from halfgraph.evaluation.answerers import Answerer
-from halfgraph.evaluation.ranking import in_order, one_torch_thread
+from halfgraph.evaluation.ranking import in_order
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
+from halfgraph.model.threads import torch_threads
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.negatives import Judging
 from halfgraph.query.sampling import Questions
@@ -139,7 +140,7 @@ def calibrate(
     if not questions:
         return Calibration({})
     most = sum(min(-(-len(some) // ONE_IN), affordable(WEIGHED, graph)) for some in questions)
-    with one_torch_thread():  # so that the weights do not depend on how many there are
+    with torch_threads(1):  # so that the weights do not depend on how many there are
         weighing = weigh(encoder, graph, questions, seed, lambda more: told("Weighing the evidence", most, more))
     if weighing is not None:
         weighing.save(run)

@@ -23,9 +23,9 @@ from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
-from halfgraph.evaluation.ranking import one_torch_thread
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
+from halfgraph.model.threads import torch_threads
 from halfgraph.query.exact import Exact
 from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.program import compile_query
@@ -176,7 +176,7 @@ class Engine:
 
     def _threads(self) -> AbstractContextManager[None]:
         """A time with one thread of torch, unless the graph is large: several wait for one another at each product."""
-        return one_torch_thread() if len(self.graph.entities) < LARGE else nullcontext()
+        return torch_threads(1) if len(self.graph.entities) < LARGE else nullcontext()
 
     @cached_property
     def batches(self) -> Batches:

@@ -7,18 +7,17 @@ scores as high. All other answers, easy and hard, are filtered out.
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from halfgraph.evaluation.answerers import Answerer, Scores
 from halfgraph.evaluation.kernels import FAR, fewest_missing, rank_rows
 from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.model.threads import torch_threads
 from halfgraph.query.exact import Ragged, available_cores, in_pieces
 from halfgraph.query.kernels import edges_of, plain, steps_of
 from halfgraph.query.program import compile_shape
@@ -72,7 +71,7 @@ def scored(
         return scores.shape[1]
 
     if len(questions):
-        with one_torch_thread():
+        with torch_threads(1):
             entity_count = some(slice(0, 1))  # the first question tells how many scores a row has
             size = max(1, at_once // entity_count)
             chunks = [slice(first, min(first + size, len(questions))) for first in range(1, len(questions), size)]
@@ -85,7 +84,7 @@ def in_order(work: Callable[[slice], T], count: int, size: int) -> Iterator[tupl
     """What is made of each chunk of so many rows, in order; threads work on the next, and no more wait in memory."""
     threads = available_cores()
     waiting: deque[tuple[slice, Future[T]]] = deque()
-    with one_torch_thread(), ThreadPoolExecutor(threads) as pool:
+    with torch_threads(1), ThreadPoolExecutor(threads) as pool:
         for first in range(0, count, size):
             rows = slice(first, min(first + size, count))
             waiting.append((rows, pool.submit(work, rows)))
@@ -94,20 +93,6 @@ def in_order(work: Callable[[slice], T], count: int, size: int) -> Iterator[tupl
                 yield rows, made.result()
         for rows, made in waiting:
             yield rows, made.result()
-
-
-@contextmanager
-def one_torch_thread() -> Iterator[None]:
-    """A time in which torch has one thread, each chunk having one of ours.
-
-    Torch's own wait for one another at every product: beside other work that takes many times as long.
-    """
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _unscored(questions: Questions) -> Scored:

@@ -1,10 +1,12 @@
-"""Compiled products of a few rows with a matrix, several rows at a time, so that a matrix is read once for them.
+"""Compiled products of groups of rows with a matrix each.
 
-For groups of some ten rows the call of a library takes as long as the product itself, and holds Python's lock.
+For groups of some ten rows the call of a library takes as long as the product itself, and holds Python's lock; for
+larger ones of our size, some hundred columns, it is no faster than this.
 """
 # numba infers these types
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
+import numpy as np
 from llvmlite import binding, ir
 from numba import njit, types
 from numba.core import cgutils
@@ -25,6 +27,7 @@ def _registers():
 
 VECTORS, LANES = _registers()
 WIDE, NARROW = VECTORS * LANES, 8
+MANY = 128  # rows from which turning their matrix over in memory takes less time than it saves
 
 
 def _adder(vectors, lanes):
@@ -114,9 +117,14 @@ def multiply_turned(rows, weight, products, which, firsts, lasts):
     """Nothing; the rows of each group times its matrix turned over go to `products`."""
     inner, outer = weight.shape[1], weight.shape[2]
     nothing = rows.dtype.type(0)
+    turned = np.empty((1, outer, inner), dtype=weight.dtype)
     for group in range(len(which)):
-        matrix, last = weight[which[group]], lasts[group]
-        for row in range(firsts[group], last, 4):
+        matrix, first, last = weight[which[group]], firsts[group], lasts[group]
+        if last - first >= MANY:
+            turned[0] = matrix.T
+            multiply(rows, turned, products, np.zeros(1, np.int64), firsts[group : group + 1], lasts[group : group + 1])
+            continue
+        for row in range(first, last, 4):
             second, third, fourth = min(row + 1, last - 1), min(row + 2, last - 1), min(row + 3, last - 1)
             a, b, c, d = rows[row], rows[second], rows[third], rows[fourth]
             for k in range(inner):
@@ -132,21 +140,34 @@ def multiply_turned(rows, weight, products, which, firsts, lasts):
 
 
 @compiled
-def add_products(rows, sums, arrived, which, firsts, lasts):
-    """Nothing; the rows of each group turned over, times what arrived for them, are added to the group's sums."""
-    inner = sums.shape[1]
+def add_products(rows, sums, arrived, which, firsts, lasts, low, high):
+    """Nothing; the rows of each group turned over, times what arrived for them, are added to some rows of its sums."""
     for group in range(len(which)):
         matrix = sums[which[group]]
         taken, factor = rows[firsts[group] : lasts[group]], arrived[firsts[group] : lasts[group]]
-        for k in range(0, inner, 2):
-            other = min(k + 1, inner - 1)
+        for k in range(low, high, 2):
+            other = min(k + 1, high - 1)
             add_two(taken[:, k], taken[:, other], factor, matrix[k], matrix[other])
 
 
 @compiled
-def settle(owed, units, sizes, gradient):
+def shorten(rows, units, sizes, first, last):
+    """Nothing; some rows at length one go to `units`, and their lengths to `sizes`."""
+    least = rows.dtype.type(1e-12)
+    for row in range(first, last):
+        values, unit = rows[row], units[row]
+        square = rows.dtype.type(0)
+        for j in range(len(values)):
+            square += values[j] * values[j]
+        sizes[row, 0] = size = max(np.sqrt(square), least)
+        for j in range(len(values)):
+            unit[j] = values[j] / size
+
+
+@compiled
+def settle(owed, units, sizes, gradient, first, last):
     """Nothing; what is owed to rows of length one is added to the gradient of the rows as they were, and cleared."""
-    for row in range(len(owed)):
+    for row in range(first, last):
         due, unit, to = owed[row], units[row], gradient[row]
         along = due.dtype.type(0)
         for j in range(len(due)):

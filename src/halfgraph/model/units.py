@@ -5,7 +5,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import settle
+from halfgraph.model.kernels import settle, shorten
+from halfgraph.model.threads import cuts, in_threads
 
 
 class _Normalised(torch.autograd.Function):
@@ -45,7 +46,7 @@ class _NormalisedTable(torch.autograd.Function):
         in_place = table.is_leaf and table.grad is not None
         found = table.grad if in_place else torch.zeros_like(table)
         if owed.device.type == "cpu":
-            settle(*(tensor.detach().numpy() for tensor in (owed, unit, size, found)))
+            in_threads(settle, owed, unit, size, found, shares=cuts(len(owed)))
         else:
             found += _sideways(owed, unit, size)
             owed.zero_()
@@ -70,8 +71,12 @@ class _LookedUp(torch.autograd.Function):
 
 def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The rows at length one, and their lengths (n, 1)."""
-    size = torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_(min=1e-12)
-    return rows / size, size
+    if rows.device.type != "cpu":
+        size = torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_(min=1e-12)
+        return rows / size, size
+    unit, size = torch.empty_like(rows), rows.new_empty(len(rows), 1)
+    in_threads(shorten, rows, unit, size, shares=cuts(len(rows)))
+    return unit, size
 
 
 def _sideways(gradient: Tensor, unit: Tensor, size: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import torch
 
 from halfgraph.errors import FolderError, HalfgraphError
 from halfgraph.model.encoder import Encoder
+from halfgraph.model.threads import torch_threads
 from halfgraph.training.batches import Batch, Batches
 from halfgraph.training.loss import batch_loss
 from halfgraph.training.optimiser import Optimiser
@@ -87,9 +88,11 @@ def train(
     recipe, saved, begun = batches.recipe, time.monotonic(), time.perf_counter()
     try:
         for batch in _prefetched(batches, progress, budget):
-            loss = _learnt(encoder, batch, recipe, progress, run)
+            with beside_batches():
+                loss = _learnt(encoder, batch, recipe, progress, run)
             with _uninterrupted():
-                optimiser.step(_learning_rate(recipe, progress))
+                with beside_batches():
+                    optimiser.step(_learning_rate(recipe, progress))
                 progress.step += 1
                 progress.questions += len(batch)
                 progress.seconds += time.perf_counter() - begun
@@ -253,6 +256,11 @@ def _write_metrics(run: Path, progress: Progress) -> None:
 def _told_plainly(row: dict[str, Any]) -> dict[str, Any]:
     """A row as JSON has it: null for what could not be measured, which JSON has no number for."""
     return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in row.items()}
+
+
+def beside_batches() -> AbstractContextManager[None]:
+    """A time in which torch leaves a thread to the making of the next batch."""
+    return torch_threads(max(1, torch.get_num_threads() - 1))
 
 
 def tune_memory() -> None:

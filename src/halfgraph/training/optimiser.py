@@ -1,7 +1,11 @@
-"""Adam: fused for what changes as a whole, row by row for a table of which a step touches little."""
+"""Adam: in one pass for what changes as a whole, row by row for a table of which a step touches little."""
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from halfgraph.model.threads import cuts, in_threads
+from halfgraph.training.kernels import move
 
 
 class Optimiser:
@@ -20,19 +24,10 @@ class Optimiser:
     def step(self, learning_rate: float) -> None:
         """Nothing; the parameters are moved and their gradients cleared."""
         self.step_count += 1
-        dense = [name for name in self.parameters if name not in self.sparse]
-        _fused_adam(
-            [self.parameters[name] for name in dense],
-            [self.first[name] for name in dense],
-            [self.second[name] for name in dense],
-            self.step_count,
-            learning_rate,
-        )
-        for name in self.sparse:
-            parameter = self.parameters[name]
+        for name, parameter in self.parameters.items():
             if parameter.grad is not None:
-                _row_adam(parameter, self.first[name], self.second[name], self.step_count, learning_rate)
-                parameter.grad = None
+                adam = _row_adam if name in self.sparse else _whole_adam
+                adam(parameter, self.first[name], self.second[name], self.step_count, learning_rate)
 
     def state(self) -> dict[str, Tensor]:
         """What is needed to go on."""
@@ -52,33 +47,25 @@ BETAS = (0.9, 0.999)
 EPSILON = 1e-8
 
 
-def _fused_adam(
-    parameters: list[nn.Parameter], first: list[Tensor], second: list[Tensor], step: int, learning_rate: float
-) -> None:
-    """Nothing; Adam in one pass over each parameter; gradients are set to zero."""
-    gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
-    steps = [torch.tensor(float(step), device=parameter.device) for parameter in parameters]
-    torch._fused_adam_(
-        [parameter.data for parameter in parameters],
-        gradients,
-        first,
-        second,
-        [],
-        steps,
-        lr=learning_rate,
-        beta1=BETAS[0],
-        beta2=BETAS[1],
-        weight_decay=0.0,
-        eps=EPSILON,
-        amsgrad=False,
-        maximize=False,
-    )
-    for gradient in gradients:
-        gradient.zero_()
+def _whole_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
+    """Nothing; Adam on all of a parameter; its gradient is set to zero."""
+    assert parameter.grad is not None
+    rates = 1 - BETAS[0], 1 - BETAS[1]
+    size, scale = learning_rate / (1 - BETAS[0] ** step), (1 - BETAS[1] ** step) ** -0.5
+    if parameter.device.type == "cpu":
+        numbers = np.dtype(str(parameter.dtype).removeprefix("torch.")).type
+        constants = (tuple(map(numbers, rates)), numbers(size), numbers(scale), numbers(EPSILON))
+        flat = [tensor.view(-1) for tensor in (parameter.data, parameter.grad, first, second)]
+        in_threads(move, *flat, shares=[(*constants, *some) for some in cuts(parameter.numel(), rows=len(parameter))])
+        return
+    first.lerp_(parameter.grad, rates[0])
+    second.lerp_(parameter.grad.square(), rates[1])
+    parameter.data.addcdiv_(first, second.sqrt().mul_(scale).add_(EPSILON), value=-size)
+    parameter.grad.zero_()
 
 
 def _row_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
-    """Nothing; Adam on the rows that have a gradient, as if the others had not been asked."""
+    """Nothing; Adam on the rows that have a gradient, as if the others had not been asked; the gradient is gone."""
     # Departs from the paper's Adam: rows without a gradient would move on by their moments, which costs a pass over
     # the whole table at each step.
     assert parameter.grad is not None
@@ -91,3 +78,4 @@ def _row_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int,
     size = learning_rate / (1 - BETAS[0] ** step)
     moved = mean.div_(spread.div_(1 - BETAS[1] ** step).sqrt_().add_(EPSILON)).mul_(-size)
     parameter.data.index_add_(0, rows, moved)
+    parameter.grad = None

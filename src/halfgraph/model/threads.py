@@ -1,0 +1,49 @@
+"""Compiled loops over tensors in as many threads as torch has, and how many it has."""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SHARED = 256  # rows from which threads share them
+
+
+def cuts(size: int, rows: int | None = None) -> list[tuple[int, int]]:
+    """The bounds of as many shares as there are threads, or of one if there are few rows (as many as the size)."""
+    threads = torch.get_num_threads() if (size if rows is None else rows) >= SHARED else 1
+    return list(pairwise(size * place // threads for place in range(threads + 1)))
+
+
+def in_threads(kernel: Callable[..., None], *tensors: Tensor, shares: Sequence[tuple[Any, ...]]) -> None:
+    """Nothing; a compiled loop over tensors, each share of it in its own thread."""
+    arrays = [tensor.detach().numpy() for tensor in tensors]
+    own, *others = shares
+    waiting = [_pool(len(others)).submit(kernel, *arrays, *share) for share in others]
+    kernel(*arrays, *own)
+    for one in waiting:
+        one.result()
+
+
+@cache
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """The threads beside the one that asks."""
+    return ThreadPoolExecutor(threads, thread_name_prefix="loops")
+
+
+@contextmanager
+def torch_threads(count: int) -> Iterator[None]:
+    """A time in which torch has so many threads, because others of ours are at work beside it.
+
+    Torch's own spin while they wait for one another: beside other work on all cores that takes many times as long.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
