@@ -32,7 +32,7 @@ RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
 # Departs from the paper in the default recipe: without the sigmoid of eq. 6 and with paths of one length attention has
 # more of a say (docs/results.md). GQE's intersection is better as it is.
 ATTENTION = {"activation": "none", "path_length": 16.0}
-LATER = {"path_length"}  # which runs of earlier versions do not have: they were made as by its default
+LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}  # which runs of earlier versions do not say, and were made with
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
@@ -118,8 +118,11 @@ def read_config(path: Path) -> TrainingSettings:
     """The settings that a run folder keeps."""
     sections = _read_toml(path)
     try:
-        architecture, recipe = sections["architecture"], sections["recipe"]
-        if missing := {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe} - LATER:
+        architecture, recipe = (
+            {name: value for name, value in LATER.items() if name in known} | sections[section]
+            for section, known in (("architecture", ARCHITECTURE_NAMES), ("recipe", RECIPE_NAMES))
+        )
+        if missing := {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe}:
             raise KeyError(min(missing))
         return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe))
     except (KeyError, TypeError) as error:

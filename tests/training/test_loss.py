@@ -22,7 +22,7 @@ PLAIN = Recipe(
 )  # fmt: skip
 RECIPES = {
     "softmax": PLAIN,
-    "softmax-hard": replace(PLAIN, hard_negatives=2, hard_weight=0.4),
+    "softmax-hard": replace(PLAIN, hard_negatives=2, hard_weight=0.4, hard_pooled_weight=0.7),
     "hinge": replace(PLAIN, loss="hinge"),
     "hinge-hard": replace(PLAIN, loss="hinge", hard_negatives=2, hard_weight=0.4),
 }
@@ -60,8 +60,8 @@ def expected_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
 
 def pooled_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
     """The term that makes scores of different questions comparable, structure by structure."""
-    weight, begin, total = getattr(recipe, "pooled_weight", 0.0), 0, 0.0
-    if recipe.loss == "hinge" or not weight:
+    weight, begin, total = recipe.pooled_weight, 0, 0.0
+    if recipe.loss == "hinge":
         return 0.0
     for some in batch.questions:
         vectors = [oracle.vector(some.query(row)) for row in range(len(some))]
@@ -70,9 +70,16 @@ def pooled_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
             candidates = batch.candidates[batch.groups[place]]
             wrong = [oracle.entity(int(other)) for i, other in enumerate(candidates) if not batch.known[place][i]]
             levels.append(level(vector, wrong, len(candidates), recipe.temperature))
+        hard_levels = []
         for place, vector in enumerate(vectors, start=begin):
-            loss = pooled(vector, oracle.entity(int(batch.answers[place])), levels, recipe.temperature)
-            total += float(batch.weights[place]) * weight * loss
+            hard = [oracle.entity(int(other)) for other in batch.hard_negatives[place] if other >= 0]
+            hard_levels.append(level(vector, hard, max(1, len(hard)), recipe.temperature))
+        for place, vector in enumerate(vectors, start=begin):
+            answer = oracle.entity(int(batch.answers[place]))
+            loss = weight * pooled(vector, answer, levels, recipe.temperature)
+            hard_weight = recipe.hard_weight * recipe.hard_pooled_weight
+            loss += hard_weight * pooled(vector, answer, hard_levels, recipe.temperature)
+            total += float(batch.weights[place]) * loss
         begin += len(some)
     return total
 

@@ -36,7 +36,8 @@ def test_the_papers_recipe_is_the_papers() -> None:
     assert (PAPER.one_edge, PAPER.longer, PAPER.neighbourhoods) == (512, 512, 512)
     assert (PAPER.kind_negatives, PAPER.hard_negatives, PAPER.burn_in) == (1, 1, 0.0)
     weights = {name: value for name, value in asdict(PAPER).items() if name.endswith("_weight")}
-    assert (weights.pop("pooled_weight"), weights.pop("link_weight"), PAPER.links) == (0.0, 0.0, 0)  # not in the paper
+    others = (weights.pop(name) for name in ("pooled_weight", "hard_pooled_weight", "link_weight"))
+    assert (*others, PAPER.links) == (0.0, 0.0, 0.0, 0)  # not in the paper
     assert set(weights.values()) == {1.0}
 
 

@@ -45,8 +45,9 @@ def _candidates(encoder: Encoder, links: Links) -> Tensor:
 def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
     """The losses of a question's own negatives and hard ones: (n,), zero where there are none.
 
-    With the hinge max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12); beside the cross-entropy, which has shared
-    negatives, a soft hinge without a margin: how likely a hard negative is taken for the answer.
+    With the hinge max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12). Beside the cross-entropy, which has shared
+    negatives, a soft hinge without a margin: how likely a hard negative is taken for the answer, its question's own or
+    any of its structure.
     """
     sorts = ((1.0, batch.negatives), (recipe.hard_weight if recipe.hard_negatives else 0.0, batch.hard_negatives))
     used = [(weight, negatives) for weight, negatives in sorts if weight and negatives.shape[1]]
@@ -58,13 +59,20 @@ def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
     answers, wrong_vectors = looked_up.split([len(vectors), every.size])
     right = (vectors * answers).sum(dim=-1, keepdim=True)
     wrong = (vectors.unsqueeze(1) * wrong_vectors.view(*every.shape, -1)).sum(dim=-1)
-    excess = wrong - right
-    hinge = recipe.loss == "hinge"
-    losses = F.relu(recipe.margin + excess) if hinge else F.softplus(excess / recipe.temperature)
     # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
     # how many of them are found.
-    shares = [weight * _shares(negatives) for weight, negatives in used]
-    return (losses * torch.from_numpy(np.concatenate(shares, axis=1)).to(vectors)).sum(dim=1)
+    shares = np.concatenate([weight * _shares(negatives) for weight, negatives in used], axis=1)
+    counted = torch.from_numpy(shares).to(vectors)
+    if recipe.loss == "hinge":
+        return (F.relu(recipe.margin + wrong - right) * counted).sum(dim=1)
+    losses = (F.softplus((wrong - right) / recipe.temperature) * counted).sum(dim=1)
+    if not recipe.hard_pooled_weight:
+        return losses
+    there = torch.from_numpy(every >= 0).to(vectors.device)
+    level = torch.logsumexp((wrong / recipe.temperature).masked_fill(~there, NEVER), dim=1)
+    level = level - there.sum(dim=1).clamp(min=1).to(level).log()
+    pooled = pooled_losses(batch, right.squeeze(1) / recipe.temperature, level)
+    return losses + recipe.hard_weight * recipe.hard_pooled_weight * pooled
 
 
 def _shares(negatives: np.ndarray) -> np.ndarray:

@@ -23,7 +23,7 @@ class Recipe:
     longer_weight: float = 1.0
     intersection_weight: float = 1.0
     neighbourhood_weight: float = 0.3
-    hard_weight: float = 1.0  # of the hard negatives' term
+    hard_weight: float = 1.0  # of the hard negatives' terms
     # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
     kind_negatives: int = 512  # of the answer's kind
     other_negatives: int = 512  # of any kind (softmax only)
@@ -31,6 +31,7 @@ class Recipe:
     link_candidates: int = 16_384  # softmax: entities that the tails of links are told from; up to twice as many, all
     temperature: float = 0.1  # softmax
     pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
+    hard_pooled_weight: float = 1.0  # softmax: the same of hard negatives
     margin: float = 1.0  # hinge
     learning_rate: float = 0.01
     decay: Literal["linear", "none"] = "linear"
@@ -84,6 +85,7 @@ PAPER = Recipe(
     one_edge_weight=1.0,
     neighbourhood_weight=1.0,
     pooled_weight=0.0,
+    hard_pooled_weight=0.0,
     links=0,
     link_weight=0.0,
     kind_negatives=1,
