@@ -55,10 +55,9 @@ def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
         return vectors.new_zeros(len(vectors))
     every = np.concatenate([negatives for _, negatives in used], axis=1)  # (n, negatives), -1 where there is none
     # One look-up for all: the gradient of each is as large as the table.
-    looked_up = encoder.entities(_ids(np.concatenate([batch.answers, np.maximum(every, 0).ravel()]), encoder))
-    answers, wrong_vectors = looked_up.split([len(vectors), every.size])
-    right = (vectors * answers).sum(dim=-1, keepdim=True)
-    wrong = (vectors.unsqueeze(1) * wrong_vectors.view(*every.shape, -1)).sum(dim=-1)
+    ids = np.concatenate([batch.answers[:, None], np.maximum(every, 0)], axis=1)
+    looked_up = encoder.entities(_ids(ids.ravel(), encoder)).view(*ids.shape, -1)
+    right, wrong = torch.linalg.vecdot(vectors.unsqueeze(1), looked_up).split([1, every.shape[1]], dim=1)
     # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
     # how many of them are found.
     shares = np.concatenate([weight * _shares(negatives) for weight, negatives in used], axis=1)
