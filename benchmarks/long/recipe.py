@@ -36,6 +36,7 @@ CHANGES = (
     "one_edge=256,one_edge_weight=1.0",
     "neighbourhoods=0",
     "hard_negatives=0",
+    "hard_pooled_weight=0.0",
     "activation=sigmoid",
     "path_length=0.0",
     "norm_by_kind=true",

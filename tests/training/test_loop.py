@@ -20,6 +20,7 @@ import torch
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
+from halfgraph.model.threads import torch_threads
 from halfgraph.query.workload import Workload
 from halfgraph.training import loop
 from halfgraph.training.loop import Budget, Diverged, Progress, train
@@ -112,6 +113,18 @@ def test_every_step_is_told_with_its_loss(setting: Setting, tmp_path: Path) -> N
     assert all(math.isfinite(loss) for _, loss in seen)
     assert progress.history[-1]["loss"] == seen[-1][1]
     assert progress.questions == 20 * len(setting.batches().batch(0))
+
+
+@pytest.mark.parametrize(("threads", "of_a_step"), [(1, 1), (3, 2)])
+def test_a_step_leaves_a_thread_to_the_batches(
+    setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, of_a_step: int
+) -> None:
+    seen: list[int] = []
+    loss = loop.batch_loss
+    monkeypatch.setattr(loop, "batch_loss", lambda *given: seen.append(torch.get_num_threads()) or loss(*given))
+    with torch_threads(threads):
+        setting.go(tmp_path / "run", lambda *_: seen.append(torch.get_num_threads()))
+    assert seen == [of_a_step, threads] * 20
 
 
 def test_metrics_are_a_line_for_each_validation(setting: Setting, tmp_path: Path) -> None:
