@@ -115,7 +115,7 @@ def test_every_step_is_told_with_its_loss(setting: Setting, tmp_path: Path) -> N
     assert progress.questions == 20 * len(setting.batches().batch(0))
 
 
-@pytest.mark.parametrize(("threads", "of_a_step"), [(1, 1), (3, 2)])
+@pytest.mark.parametrize(("threads", "of_a_step"), [(1, 1), (2, 1)])
 def test_a_step_leaves_a_thread_to_the_batches(
     setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: int, of_a_step: int
 ) -> None:
