@@ -165,6 +165,30 @@ def shorten(rows, units, sizes, first, last):
 
 
 @compiled
+def multiply_each(rows, others, products, first, last):
+    """Nothing; the products of each row with its own others go to `products`."""
+    for row in range(first, last):
+        values = rows[row]
+        for other in range(others.shape[1]):
+            factors, found = others[row, other], rows.dtype.type(0)
+            for j in range(len(values)):
+                found += values[j] * factors[j]
+            products[row, other] = found
+
+
+@compiled
+def multiply_each_back(gradient, rows, others, to_rows, to_others, first, last):
+    """Nothing; the gradient of such products goes to the rows, where it is added, and to the others."""
+    for row in range(first, last):
+        values, to = rows[row], to_rows[row]
+        for other in range(others.shape[1]):
+            slope, factors, to_other = gradient[row, other], others[row, other], to_others[row, other]
+            for j in range(len(values)):
+                to[j] += slope * factors[j]
+                to_other[j] = slope * values[j]
+
+
+@compiled
 def settle(owed, units, sizes, gradient, first, last):
     """Nothing; what is owed to rows of length one is added to the gradient of the rows as they were, and cleared."""
     for row in range(first, last):

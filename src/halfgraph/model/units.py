@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import settle, shorten
+from halfgraph.model.kernels import multiply_each_back, multiply_each, settle, shorten
 from halfgraph.model.threads import cuts, in_threads
 
 
@@ -69,6 +69,24 @@ class _LookedUp(torch.autograd.Function):
         return None, None, None
 
 
+class _Cosines(torch.autograd.Function):
+    """The products of rows with others of their own, without what lies between in memory."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, others: Tensor) -> Tensor:
+        ctx.save_for_backward(rows, others)
+        products = rows.new_empty(others.shape[:2])
+        in_threads(multiply_each, rows, others, products, shares=cuts(len(rows)))
+        return products
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        rows, others = ctx.saved_tensors
+        found = torch.zeros_like(rows), torch.empty_like(others)
+        in_threads(multiply_each_back, gradient.contiguous(), rows, others, *found, shares=cuts(len(rows)))
+        return found
+
+
 def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
     """The rows at length one, and their lengths (n, 1)."""
     if rows.device.type != "cpu":
@@ -83,6 +101,14 @@ def _sideways(gradient: Tensor, unit: Tensor, size: Tensor) -> Tensor:
     """The gradient of rows from that of their units: what is along a row does not change its unit."""
     along = torch.einsum("nd,nd->n", gradient, unit).unsqueeze(-1)
     return torch.addcmul(gradient, unit, along, value=-1).div_(size)
+
+
+def cosines(rows: Tensor, others: Tensor) -> Tensor:
+    """The cosines of rows and others of their own, all of length one: (n, d), (n, k, d) -> (n, k)."""
+    if rows.device.type != "cpu":
+        return torch.linalg.vecdot(rows.unsqueeze(1), others)
+    found: Tensor = _Cosines.apply(rows, others)
+    return found
 
 
 def normalised(rows: Tensor) -> Tensor:

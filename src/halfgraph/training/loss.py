@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from halfgraph.model.encoder import Encoder
-from halfgraph.model.units import normalised
+from halfgraph.model.units import cosines, normalised
 from halfgraph.training.batches import Batch
 from halfgraph.training.links import Links, link_losses
 from halfgraph.training.recipe import Recipe
@@ -57,7 +57,7 @@ def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
     # One look-up for all: the gradient of each is as large as the table.
     ids = np.concatenate([batch.answers[:, None], np.maximum(every, 0)], axis=1)
     looked_up = encoder.entities(_ids(ids.ravel(), encoder)).view(*ids.shape, -1)
-    right, wrong = torch.linalg.vecdot(vectors.unsqueeze(1), looked_up).split([1, every.shape[1]], dim=1)
+    right, wrong = cosines(vectors, looked_up).split([1, every.shape[1]], dim=1)
     # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
     # how many of them are found.
     shares = np.concatenate([weight * _shares(negatives) for weight, negatives in used], axis=1)
