@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import multiply_each_back, multiply_each, settle, shorten
+from halfgraph.model.kernels import multiply_each, multiply_each_back, settle, shorten
 from halfgraph.model.threads import cuts, in_threads
 
 
