@@ -163,6 +163,7 @@ def judge_grouping(verdicts: Verdicts, graph: KnowledgeGraph, count: int) -> Non
         losses = [float(batch_loss(each.encoder, batch, recipe)) for each in (grouped, gathered)]
     what = f"{count} of each: loss of the gathered step against the grouped"
     verdicts.at_most(what, f"{losses}", abs(losses[0] - losses[1]), 1e-5)
+    # The shortest of eight: a step of 60 ms is easily disturbed.
     times = race(8, {"grouped": lambda: grouped.learn(batch), "gathered": lambda: gathered.learn(batch)})
     figures = f"{times['gathered'] * 1e3:,.0f} ms / {times['grouped'] * 1e3:,.0f} ms, one thread"
     what = f"{count} of each: a step with gathered matrices against grouped"

@@ -11,6 +11,7 @@ from halfgraph.model.encoder import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.settings import (
     ARCHITECTURE_NAMES,
+    LATER,
     RECIPE_NAMES,
     given_values,
     model_of,
@@ -189,11 +190,14 @@ def test_the_default_recipe_departs_from_the_paper_for_attention_alone() -> None
     assert of("cga", "paper") == of("gqe") == of("bilinear") == of("cga", intersection="gqe") == paper
 
 
-def test_a_run_of_a_version_without_lengths_of_paths_is_read_as_it_was_made(tmp_path: Path) -> None:
-    settings = training_settings("cga", "default", {"path_length": 0.0})
+def test_a_run_of_a_version_without_a_setting_is_read_as_it_was_made(tmp_path: Path) -> None:
+    settings = training_settings("cga", "default", LATER)
     lines = write_toml(settings.sections()).splitlines(keepends=True)
-    older = written(tmp_path, "".join(line for line in lines if not line.startswith("path_length")))
+    older = written(tmp_path, "".join(line for line in lines if not line.startswith(tuple(LATER))))
     assert read_config(older) == settings
+    assert training_settings("cga", "default", given_values(older, [])) == settings
+    some = given_values(written(tmp_path, "[architecture]\ndim = 3\n[recipe]\nlinks = 0\n"), [])
+    assert some == {"dim": 3, "links": 0}
 
 
 def test_an_unknown_setting_in_a_file_is_refused(tmp_path: Path) -> None:

@@ -32,7 +32,8 @@ RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
 # Departs from the paper in the default recipe: without the sigmoid of eq. 6 and with paths of one length attention has
 # more of a say (docs/results.md). GQE's intersection is better as it is.
 ATTENTION = {"activation": "none", "path_length": 16.0}
-LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}  # which runs of earlier versions do not say, and were made with
+# What runs of earlier versions, which do not say it, were made with.
+LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
@@ -71,6 +72,8 @@ def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
         for name, value in _read_toml(config).items():
             values.update(value if isinstance(value, dict) else {name: value})
         values.pop("name", None)  # of the section [model]
+        if {*ARCHITECTURE_NAMES, *RECIPE_NAMES} <= {*values, *LATER}:  # a run's own
+            values = LATER | values
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
@@ -118,13 +121,11 @@ def read_config(path: Path) -> TrainingSettings:
     """The settings that a run folder keeps."""
     sections = _read_toml(path)
     try:
+        values = LATER | sections["architecture"] | sections["recipe"]
         architecture, recipe = (
-            {name: value for name, value in LATER.items() if name in known} | sections[section]
-            for section, known in (("architecture", ARCHITECTURE_NAMES), ("recipe", RECIPE_NAMES))
+            {name: values.pop(name) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
         )
-        if missing := {*ARCHITECTURE_NAMES, *RECIPE_NAMES} - {*architecture, *recipe}:
-            raise KeyError(min(missing))
-        return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe))
+        return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe, **values))
     except (KeyError, TypeError) as error:
         raise InputError(
             f"is not the settings of a run: {error}", path=path, advice="Train the model again."

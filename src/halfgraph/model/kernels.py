@@ -1,4 +1,4 @@
-"""Compiled products of groups of rows with a matrix each.
+"""Compiled loops: products of groups of rows with a matrix each, of rows with each other, and rows at length one.
 
 For groups of some ten rows the call of a library takes as long as the product itself, and holds Python's lock; for
 larger ones of our size, some hundred columns, it is no faster than this.
@@ -151,7 +151,7 @@ def add_products(rows, sums, arrived, which, firsts, lasts, low, high):
 
 
 @compiled
-def shorten(rows, units, sizes, first, last):
+def make_units(rows, units, sizes, first, last):
     """Nothing; some rows at length one go to `units`, and their lengths to `sizes`."""
     least = rows.dtype.type(1e-12)
     for row in range(first, last):

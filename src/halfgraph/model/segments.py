@@ -37,7 +37,7 @@ class _Groups:
         """The rows of each group times its matrix, or times its matrix turned over."""
         products = rows.new_empty(len(rows), weight.shape[1 if turned else 2])
         if rows.device.type == "cpu":
-            shares = [self._between(first, last) for first, last in cuts(len(rows))]
+            shares = [self._between(first, last) for first, last in cuts(len(rows), len(rows))]
             in_threads(multiply_turned if turned else multiply, rows, weight, products, shares=shares)
             return products
         for group, place in self._each():
@@ -48,7 +48,7 @@ class _Groups:
         """Nothing; the rows of each group turned over, times what arrived for them, are added to the group's sums."""
         if rows.device.type == "cpu":
             # A thread makes some rows of all sums: what belongs to one sum is not to be added by two.
-            groups, bounds = (self.which, self.firsts, self.lasts), cuts(rows.shape[1], rows=len(rows))
+            groups, bounds = (self.which, self.firsts, self.lasts), cuts(rows.shape[1], len(rows))
             in_threads(add_products, rows, sums, arrived, shares=[(*groups, *some) for some in bounds])
             return
         for group, place in self._each():

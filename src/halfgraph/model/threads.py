@@ -13,9 +13,9 @@ from torch import Tensor
 SHARED = 256  # rows from which threads share them
 
 
-def cuts(size: int, rows: int | None = None) -> list[tuple[int, int]]:
-    """The bounds of as many shares as there are threads, or of one if there are few rows (as many as the size)."""
-    threads = torch.get_num_threads() if (size if rows is None else rows) >= SHARED else 1
+def cuts(size: int, rows: int) -> list[tuple[int, int]]:
+    """The bounds of as many shares of a size as there are threads, or of one where few rows are to be worked on."""
+    threads = torch.get_num_threads() if rows >= SHARED else 1
     return list(pairwise(size * place // threads for place in range(threads + 1)))
 
 

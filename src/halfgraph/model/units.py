@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import multiply_each, multiply_each_back, settle, shorten
+from halfgraph.model.kernels import make_units, multiply_each, multiply_each_back, settle
 from halfgraph.model.threads import cuts, in_threads
 
 
@@ -46,7 +46,7 @@ class _NormalisedTable(torch.autograd.Function):
         in_place = table.is_leaf and table.grad is not None
         found = table.grad if in_place else torch.zeros_like(table)
         if owed.device.type == "cpu":
-            in_threads(settle, owed, unit, size, found, shares=cuts(len(owed)))
+            in_threads(settle, owed, unit, size, found, shares=cuts(len(owed), len(owed)))
         else:
             found += _sideways(owed, unit, size)
             owed.zero_()
@@ -70,20 +70,20 @@ class _LookedUp(torch.autograd.Function):
 
 
 class _Cosines(torch.autograd.Function):
-    """The products of rows with others of their own, without what lies between in memory."""
+    """The products of rows with others of their own, without a (n, k, d) of them in memory."""
 
     @staticmethod
     def forward(ctx: Any, rows: Tensor, others: Tensor) -> Tensor:
         ctx.save_for_backward(rows, others)
         products = rows.new_empty(others.shape[:2])
-        in_threads(multiply_each, rows, others, products, shares=cuts(len(rows)))
+        in_threads(multiply_each, rows, others, products, shares=cuts(len(rows), len(rows)))
         return products
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         rows, others = ctx.saved_tensors
         found = torch.zeros_like(rows), torch.empty_like(others)
-        in_threads(multiply_each_back, gradient.contiguous(), rows, others, *found, shares=cuts(len(rows)))
+        in_threads(multiply_each_back, gradient.contiguous(), rows, others, *found, shares=cuts(len(rows), len(rows)))
         return found
 
 
@@ -93,7 +93,7 @@ def _units(rows: Tensor) -> tuple[Tensor, Tensor]:
         size = torch.linalg.vector_norm(rows, dim=-1, keepdim=True).clamp_(min=1e-12)
         return rows / size, size
     unit, size = torch.empty_like(rows), rows.new_empty(len(rows), 1)
-    in_threads(shorten, rows, unit, size, shares=cuts(len(rows)))
+    in_threads(make_units, rows, unit, size, shares=cuts(len(rows), len(rows)))
     return unit, size
 
 

@@ -8,7 +8,7 @@ from halfgraph.model.kernels import compiled
 
 
 @compiled
-def move(values, gradient, first, second, rates, size, scale, epsilon, begin, end):
+def adam_step(values, gradient, first, second, rates, size, scale, epsilon, begin, end):
     """Nothing; a step of Adam on some of the values, in one pass over memory; gradients are set to zero.
 
     The moments go by their rates towards the gradient and its square; `size` and `scale` make up for their beginning

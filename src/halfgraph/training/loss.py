@@ -43,7 +43,7 @@ def _candidates(encoder: Encoder, links: Links) -> Tensor:
 
 
 def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
-    """The losses of a question's own negatives and hard ones: (n,), zero where there are none.
+    """The losses of a question's own negatives and hard ones: (n,), zero where its structure has none.
 
     With the hinge max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12). Beside the cross-entropy, which has shared
     negatives, a soft hinge without a margin: how likely a hard negative is taken for the answer, its question's own or
@@ -67,9 +67,9 @@ def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe)
     losses = (F.softplus((wrong - right) / recipe.temperature) * counted).sum(dim=1)
     if not recipe.hard_pooled_weight:
         return losses
-    there = torch.from_numpy(every >= 0).to(vectors.device)
+    there = torch.from_numpy(every >= 0).to(vectors.device)  # hard ones alone: all others are shared
     level = torch.logsumexp((wrong / recipe.temperature).masked_fill(~there, NEVER), dim=1)
-    level = level - there.sum(dim=1).clamp(min=1).to(level).log()
+    level = level - there.sum(dim=1).clamp(min=1).to(level).log()  # one without any counts as nothing in the mean
     pooled = pooled_losses(batch, right.squeeze(1) / recipe.temperature, level)
     return losses + recipe.hard_weight * recipe.hard_pooled_weight * pooled
 

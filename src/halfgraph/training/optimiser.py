@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from halfgraph.model.threads import cuts, in_threads
-from halfgraph.training.kernels import move
+from halfgraph.training.kernels import adam_step
 
 
 class Optimiser:
@@ -45,6 +45,7 @@ class Optimiser:
 
 BETAS = (0.9, 0.999)
 EPSILON = 1e-8
+NUMBERS = 128  # that count as a row
 
 
 def _whole_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
@@ -56,7 +57,11 @@ def _whole_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: in
         numbers = np.dtype(str(parameter.dtype).removeprefix("torch.")).type
         constants = (tuple(map(numbers, rates)), numbers(size), numbers(scale), numbers(EPSILON))
         flat = [tensor.view(-1) for tensor in (parameter.data, parameter.grad, first, second)]
-        in_threads(move, *flat, shares=[(*constants, *some) for some in cuts(parameter.numel(), rows=len(parameter))])
+        in_threads(
+            adam_step,
+            *flat,
+            shares=[(*constants, *some) for some in cuts(parameter.numel(), parameter.numel() // NUMBERS)],
+        )
         return
     first.lerp_(parameter.grad, rates[0])
     second.lerp_(parameter.grad.square(), rates[1])
