@@ -189,6 +189,15 @@ def multiply_each_back(gradient, rows, others, to_rows, to_others, first, last):
 
 
 @compiled
+def owe(gradient, ids, owed):
+    """Nothing; the gradients of rows that were looked up are added to what is owed to them."""
+    for place in range(len(ids)):
+        due, to = gradient[place], owed[ids[place]]
+        for j in range(len(due)):
+            to[j] += due[j]
+
+
+@compiled
 def settle(owed, units, sizes, gradient, first, last):
     """Nothing; what is owed to rows of length one is added to the gradient of the rows as they were, and cleared."""
     for row in range(first, last):

@@ -73,18 +73,19 @@ class _Grouped(torch.autograd.Function):
         order = torch.argsort(groups, stable=True)
         found, weight = _Groups.of(groups.index_select(0, order)), weight.contiguous()
         taken = rows.index_select(0, order)
-        products = found.products(taken, weight)
-        ctx.save_for_backward(taken, weight, order)
+        # Where each row is in that order: to take rows from there is faster than to put them into their places.
+        back = torch.empty_like(order).scatter_(0, order, torch.arange(len(order), device=order.device))
+        ctx.save_for_backward(taken, weight, order, back)
         ctx.groups = found
-        return torch.empty_like(products).index_copy_(0, order, products)
+        return found.products(taken, weight).index_select(0, back)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, None]:
-        taken, weight, order = ctx.saved_tensors
+        taken, weight, order, back = ctx.saved_tensors
         arrived = gradient.index_select(0, order)
         to_rows = to_weight = None
         if ctx.needs_input_grad[0]:
-            to_rows = torch.empty_like(taken).index_copy_(0, order, ctx.groups.products(arrived, weight, turned=True))
+            to_rows = ctx.groups.products(arrived, weight, turned=True).index_select(0, back)
         if ctx.needs_input_grad[1]:
             # Several products with one weight in a step would each make and add a tensor as large as all matrices
             # together, so the sums go into the gradient that is there already.

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import make_units, multiply_each, multiply_each_back, settle
+from halfgraph.model.kernels import make_units, multiply_each, multiply_each_back, owe, settle
 from halfgraph.model.threads import cuts, in_threads
 
 
@@ -65,7 +65,10 @@ class _LookedUp(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[None, None, None]:
         (ids,) = ctx.saved_tensors
-        ctx.owed.scatter_add_(0, ids.unsqueeze(1).expand_as(gradient), gradient)
+        if ids.device.type == "cpu":
+            in_threads(owe, gradient.contiguous(), ids, ctx.owed, shares=[()])  # a row may be there twice: one thread
+        else:
+            ctx.owed.index_add_(0, ids, gradient)
         return None, None, None
 
 
