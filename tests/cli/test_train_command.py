@@ -92,7 +92,7 @@ def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
 
 
 def test_a_run_is_shown_as_it_goes_and_leaves_a_model(run: Run) -> None:
-    outcome = train(run)
+    outcome = train(run, "--patience", "6")
     assert outcome.code == 0
     assert "Trained run" in outcome.out
     for words in ("best step", "auc", "questions per second"):

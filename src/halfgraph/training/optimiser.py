@@ -55,7 +55,8 @@ def _whole_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: in
     size, scale = learning_rate / (1 - BETAS[0] ** step), (1 - BETAS[1] ** step) ** -0.5
     if parameter.device.type == "cpu":
         numbers = np.dtype(str(parameter.dtype).removeprefix("torch.")).type
-        constants = (tuple(map(numbers, rates)), numbers(size), numbers(scale), numbers(EPSILON))
+        with np.errstate(over="ignore"):  # a rate that is too large makes weights infinite, which the loop tells
+            constants = (tuple(map(numbers, rates)), numbers(size), numbers(scale), numbers(EPSILON))
         flat = [tensor.view(-1) for tensor in (parameter.data, parameter.grad, first, second)]
         in_threads(
             adam_step,
