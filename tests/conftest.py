@@ -1,6 +1,16 @@
-"""What every test shares: hypothesis without deadlines, since two cores are shared with others."""
+"""What every test shares: hypothesis without deadlines, since two cores are shared with others; a cache of compiled code.
+
+Each worker of pytest-xdist has a cache of its own. Where two compile the same function for other types at a time, numba
+may keep the code of one under the name of the other, and a third process that loads it writes where it must not.
+"""
+
+import os
+from pathlib import Path
 
 from hypothesis import settings
 
 settings.register_profile("halfgraph", deadline=None, max_examples=50)
 settings.load_profile("halfgraph")
+
+if worker := os.environ.get("PYTEST_XDIST_WORKER"):  # before numba is imported; processes that tests start have it too
+    os.environ.setdefault("NUMBA_CACHE_DIR", str(Path(__file__).parents[1] / ".numba_cache" / worker))

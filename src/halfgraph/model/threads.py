@@ -1,7 +1,8 @@
 """Compiled loops over tensors in as many threads as torch has, and how many it has."""
 
+import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -24,7 +25,10 @@ def in_threads(kernel: Callable[..., None], *tensors: Tensor, shares: Sequence[t
     arrays = [tensor.detach().numpy() for tensor in tensors]
     own, *others = shares
     waiting = [_pool(len(others)).submit(kernel, *arrays, *share) for share in others]
-    kernel(*arrays, *own)
+    try:
+        kernel(*arrays, *own)
+    finally:
+        wait(waiting)  # even when interrupted: they write to memory that is not theirs to keep
     for one in waiting:
         one.result()
 
@@ -33,6 +37,9 @@ def in_threads(kernel: Callable[..., None], *tensors: Tensor, shares: Sequence[t
 def _pool(threads: int) -> ThreadPoolExecutor:
     """The threads beside the one that asks."""
     return ThreadPoolExecutor(threads, thread_name_prefix="loops")
+
+
+os.register_at_fork(after_in_child=_pool.cache_clear)  # a process that was forked off has none of them
 
 
 @contextmanager
