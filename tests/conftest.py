@@ -1,4 +1,4 @@
-"""What every test shares: hypothesis without deadlines, since two cores are shared with others; a cache of compiled code.
+"""What every test shares: hypothesis without deadlines, since two cores are shared; caches of compiled code.
 
 Each worker of pytest-xdist has a cache of its own. Where two compile the same function for other types at a time, numba
 may keep the code of one under the name of the other, and a third process that loads it writes where it must not.
