@@ -63,6 +63,13 @@ def test_a_variable_used_twice_is_one_entity(given_):
         assert np.flatnonzero(scores).tolist() == answers.tolist()
 
 
+def test_a_variable_without_any_way_to_it_leaves_the_rest_of_a_union():
+    small = Small(triples=(), sizes=(2,), relation_count=2)
+    nobody = Project(Anchor(0), 0)
+    query = Union((Anchor(0), Intersect((Project(nobody, 0), Project(nobody, 1)))))
+    assert np.flatnonzero(scored(small, Scale.certain()).scores(query)).tolist() == [0]
+
+
 @FEW
 @given(graphs_and_queries(most_nodes=4, negations=False, unions=False))
 def test_a_beam_of_all_entities_is_never_worse(given_):

@@ -95,7 +95,8 @@ class Scored:
             self.own.clear()
             scores = fold(query, self)
             if len(self.pins) == len(shared):
-                weights = [self.own[place][entity] for place, entity in self.pins.items()]
+                # One without any way to it counts for what needs it alone, not for another part of a union.
+                weights = [weight for place, entity in self.pins.items() if (weight := self.own[place][entity])]
                 yield reduce(NORMS[self.norm], weights, scores), self.pins
                 continue
             variable = id(shared[len(self.pins)])
@@ -233,7 +234,8 @@ class Scored:
         """The scores, remembered for witnesses; all or nothing where one entity is to be tried."""
         if id(node) in self.pins:
             self.own[id(node)] = scores
-            scores = one(self.pins[id(node)], len(scores))
+            pinned = self.pins[id(node)]
+            scores = one(pinned, len(scores)) if scores[pinned] else np.zeros_like(scores)
         self.yields[id(node)] = scores
         return scores
 
