@@ -76,6 +76,19 @@ def test_a_worker_killed_while_it_waits_is_replaced_unnoticed(strict):
     until(lambda: len(strict.workers()) == 3 and not set(killed) & set(strict.workers()))
 
 
+def test_a_query_that_no_worker_has_begun_is_asked_until_one_does(strict):
+    """Two of the three workers stand still; whoever is given to them is passed on as they are killed."""
+    killed = strict.workers()[-2:]
+    for pid in killed:
+        os.kill(pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(2) as pool:
+        asked = [pool.submit(ask, strict, QUICK) for _ in range(2)]
+        for pid in killed:
+            time.sleep(LIMIT / 8)
+            os.kill(pid, signal.SIGKILL)
+    assert [one.result().status_code for one in asked] == [200, 200]
+
+
 def processor_time(pid: int) -> int:
     """How long a process has worked, in ticks."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]

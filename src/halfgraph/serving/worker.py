@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from halfgraph.serving.tasks import Desk
 
 Load = Callable[[], "Engine"]
+BEGUN = b"+"  # what is sent before a job is worked on; one that was not begun is no cause of its worker's end
 LENGTHS = struct.Struct(">IQ")  # of the head, which is JSON, and of the body
 STACK = 512 * 1024 * 1024  # the store calls itself at each operator of a long expression; pages unused cost nothing
 
@@ -49,7 +50,10 @@ def _work(load: Load, limits: Limits, link: socket.socket) -> None:
         _send(stream, Reply(str(desk.engine.graph.path).encode()))
         while head := stream.read(LENGTHS.size):
             length, _ = LENGTHS.unpack(head)
-            _send(stream, answer(desk, json.loads(stream.read(length))))
+            job = json.loads(stream.read(length))
+            stream.write(BEGUN)
+            stream.flush()
+            _send(stream, answer(desk, job))
 
 
 def _opened(load: Load, limits: Limits) -> "Engine":

@@ -13,7 +13,7 @@ from typing import Any
 from halfgraph.errors import HalfgraphError
 from halfgraph.serving.limits import Limits
 from halfgraph.serving.problems import Problem, Reply, busy, too_much
-from halfgraph.serving.worker import LENGTHS, Load, work
+from halfgraph.serving.worker import BEGUN, LENGTHS, Load, work
 
 SPAWN = multiprocessing.get_context("spawn")
 SPARE = 1  # a worker more than work at the same time, so that a killed one is replaced at once
@@ -32,6 +32,7 @@ class Worker:
             self.process.start()
         self.link = ours
         self.writer: asyncio.StreamWriter | None = None
+        self.begun = False  # whether it works, or has worked, on the job it was given last
 
     async def start(self) -> Reply:
         """What the process says when it is ready, or why it cannot be."""
@@ -41,9 +42,12 @@ class Worker:
     async def ask(self, job: Mapping[str, Any]) -> Reply:
         """The reply to a job."""
         assert self.writer is not None
+        self.begun = False
         head = json.dumps(job).encode()
         self.writer.write(LENGTHS.pack(len(head), 0) + head)
         await self.writer.drain()
+        await self.reader.readexactly(len(BEGUN))
+        self.begun = True
         return await self._receive()
 
     async def _receive(self) -> Reply:
@@ -153,7 +157,11 @@ class Workers:
             task.exception()  # looked at here, since nobody else may
 
     async def _run(self, job: Mapping[str, Any], again: bool = True) -> Reply:
-        """The reply of a free worker, within the time limit; if somebody kills the worker, that of another one."""
+        """The reply of a free worker, within the time limit; if somebody kills the worker, that of another one.
+
+        A worker may have been killed before it took the job, which is then as good as new; one that has begun
+        may have died of the job, so that only one more is put at risk.
+        """
         worker = await self._free()
         try:
             async with asyncio.timeout(self.limits.time):
@@ -170,8 +178,8 @@ class Workers:
         else:
             self.idle.put_nowait(worker)
             return reply
-        if again:
-            return await self._run(job, again=False)
+        if again or not worker.begun:
+            return await self._run(job, again=again and not worker.begun)
         raise busy("the processes that worked on this query have ended")
 
     async def _free(self) -> Worker:
