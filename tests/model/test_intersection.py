@@ -8,6 +8,7 @@ from torch import Tensor, nn
 
 import model_oracles
 from halfgraph.model.intersection import Attention, Counted, Gqe, KindNorm, Simple
+from halfgraph.model.segments import Groups
 
 KINDS = torch.tensor([2, 0, 2, 1])
 MATCHES = torch.tensor([[1.0, 5.0, 450.0], [2.0, 2.0, 2.0], [0.0, 1.0, 3.0], [7.0, 1.0, 1.0]], dtype=torch.float64)
@@ -119,7 +120,7 @@ def test_every_kind_has_weights_of_its_own(name: str) -> None:
 def test_what_a_head_gives_sums_to_one_over_the_parts(heads: int) -> None:
     operator, parts = attention(heads=heads), drawn(len(KINDS), 5, 4)
     initial = operator.centre(parts)
-    shares = operator.shares(parts, initial, KINDS)
+    shares = operator.shares(parts, initial, Groups.of(KINDS))
     assert shares.shape == (len(KINDS), 5, heads)
     assert (shares > 0).all()
     torch.testing.assert_close(shares.sum(dim=1), torch.ones(len(KINDS), heads, dtype=torch.float64))
@@ -131,7 +132,7 @@ def test_what_a_head_gives_sums_to_one_over_the_parts(heads: int) -> None:
 
 def test_attention_to_one_part_alone_is_that_part() -> None:
     operator, parts = attention(), drawn(len(KINDS), 1, 4)
-    shares = operator.shares(parts, parts[:, 0], KINDS)
+    shares = operator.shares(parts, parts[:, 0], Groups.of(KINDS))
     torch.testing.assert_close(shares, torch.ones_like(shares))
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from halfgraph.model.kernels import MANY
-from halfgraph.model.segments import grouped_matmul
+from halfgraph.model.segments import Groups, grouped_matmul
 from halfgraph.model.threads import SHARED
 
 # Groups in any order, some empty; one group; one row; none.
@@ -19,6 +19,11 @@ def made(groups: list[int], group_count: int, inner: int = 3, outer: int = 2) ->
     rows = torch.randn(len(groups), inner, generator=generator, dtype=torch.float64)
     weight = torch.randn(group_count, inner, outer, generator=generator, dtype=torch.float64)
     return rows, weight, torch.tensor(groups, dtype=torch.int64)
+
+
+def grouped(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
+    """Each row times the matrix of its group."""
+    return grouped_matmul(rows, weight, Groups.of(groups))
 
 
 def gathered(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
@@ -41,7 +46,7 @@ def gradients(
 @given(st.lists(st.integers(0, 4), max_size=12), st.integers(1, 4), st.integers(1, 4))
 def test_each_row_is_multiplied_by_its_own_matrix(groups: list[int], inner: int, outer: int) -> None:
     rows, weight, which = made(groups, 5, inner, outer)
-    found = grouped_matmul(rows, weight, which)
+    found = grouped(rows, weight, which)
     assert found.shape == (len(groups), outer)
     for place, group in enumerate(groups):
         np.testing.assert_allclose(found[place], rows[place].numpy() @ weight[group].numpy(), rtol=0, atol=1e-12)
@@ -55,8 +60,8 @@ def test_columns_are_taken_many_and_few_at_a_time(inner: int, outer: int, dtype:
     rows, weight, which = (part.to(dtype) for part in made([1, 0, 1, 1, 2], 3, inner, outer))
     which = which.long()
     near = {"rtol": 1e-4, "atol": 1e-3} if dtype == torch.float32 else {"rtol": 0, "atol": 1e-10}
-    torch.testing.assert_close(grouped_matmul(rows, weight, which), gathered(rows, weight, which), **near)
-    found, expected = (gradients(product, rows, weight, which) for product in (grouped_matmul, gathered))
+    torch.testing.assert_close(grouped(rows, weight, which), gathered(rows, weight, which), **near)
+    found, expected = (gradients(product, rows, weight, which) for product in (grouped, gathered))
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, **near)
 
@@ -64,9 +69,9 @@ def test_columns_are_taken_many_and_few_at_a_time(inner: int, outer: int, dtype:
 @pytest.mark.parametrize(("groups", "count"), GROUPINGS)
 def test_the_gradient_is_the_difference_quotient(groups: list[int], count: int) -> None:
     rows, weight, which = made(groups, count)
-    assert torch.autograd.gradcheck(grouped_matmul, (rows.requires_grad_(), weight.requires_grad_(), which))
-    assert torch.autograd.gradcheck(grouped_matmul, (rows.detach(), weight, which))
-    assert torch.autograd.gradcheck(grouped_matmul, (rows, weight.detach(), which))
+    assert torch.autograd.gradcheck(grouped, (rows.requires_grad_(), weight.requires_grad_(), which))
+    assert torch.autograd.gradcheck(grouped, (rows.detach(), weight, which))
+    assert torch.autograd.gradcheck(grouped, (rows, weight.detach(), which))
 
 
 @pytest.mark.parametrize(("groups", "count"), GROUPINGS)
@@ -78,7 +83,7 @@ def test_the_gradient_is_that_of_gathered_matrices_with_and_without_one_there_al
     before = torch.randn(weight.shape, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
     start = before if with_gradient else None
     for one, other in zip(
-        gradients(grouped_matmul, rows, weight, which, start),
+        gradients(grouped, rows, weight, which, start),
         gradients(gathered, rows, weight, which, start),
         strict=True,
     ):
@@ -89,7 +94,7 @@ def test_a_gradient_that_is_there_is_added_to_in_place() -> None:
     rows, weight, which = made([1, 0, 1], 2)
     weight.requires_grad_().grad = torch.ones_like(weight)
     kept = weight.grad
-    grouped_matmul(rows, weight, which).sum().backward()
+    grouped(rows, weight, which).sum().backward()
     assert weight.grad is kept
     assert not torch.equal(kept, torch.ones_like(weight))
 
@@ -103,7 +108,7 @@ def test_several_products_with_one_weight_add_up(with_gradient: bool) -> None:
 
     start = torch.ones_like(weight) if with_gradient else None
     for one, other in zip(
-        gradients(twice(grouped_matmul), rows, weight, which, start),
+        gradients(twice(grouped), rows, weight, which, start),
         gradients(twice(gathered), rows, weight, which, start),
         strict=True,
     ):
@@ -117,7 +122,7 @@ def test_a_part_of_a_weight_gives_its_gradient_to_the_whole() -> None:
         return lambda rows, weight, groups: product(rows[:, :2], weight.split(2, dim=1)[1], groups)  # type: ignore[operator]
 
     for one, other in zip(
-        gradients(half(grouped_matmul), rows, weight, which, torch.ones_like(weight)),
+        gradients(half(grouped), rows, weight, which, torch.ones_like(weight)),
         gradients(half(gathered), rows, weight, which, torch.ones_like(weight)),
         strict=True,
     ):
@@ -127,14 +132,14 @@ def test_a_part_of_a_weight_gives_its_gradient_to_the_whole() -> None:
 def test_a_gradient_that_is_spread_out_over_rows_is_taken_too() -> None:
     rows, weight, which = made([1, 0, 1], 2)
     rows, weight = rows.requires_grad_(), weight.requires_grad_()
-    grouped_matmul(rows, weight, which).sum().backward()  # the gradient of a sum has strides of zero
+    grouped(rows, weight, which).sum().backward()  # the gradient of a sum has strides of zero
     summed = gathered(rows, weight, which).sum()
     torch.testing.assert_close(rows.grad, torch.autograd.grad(summed, rows)[0])
 
 
 def test_float32_is_within_rounding_of_float64() -> None:
     rows, weight, which = made([0, 1, 2, 1] * 8, 3, inner=16, outer=16)
-    found = grouped_matmul(rows.float(), weight.float(), which)
+    found = grouped(rows.float(), weight.float(), which)
     torch.testing.assert_close(found.double(), gathered(rows, weight, which), rtol=1e-5, atol=1e-5)
 
 
@@ -148,9 +153,9 @@ def test_groups_of_all_sizes_in_any_number_of_threads(threads: int, inner: int, 
     before = torch.get_num_threads()
     torch.set_num_threads(threads)
     try:
-        torch.testing.assert_close(grouped_matmul(rows, weight, which), gathered(rows, weight, which))
+        torch.testing.assert_close(grouped(rows, weight, which), gathered(rows, weight, which))
         for one, other in zip(
-            gradients(grouped_matmul, rows, weight, which), gradients(gathered, rows, weight, which), strict=True
+            gradients(grouped, rows, weight, which), gradients(gathered, rows, weight, which), strict=True
         ):
             torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
     finally:
@@ -160,7 +165,7 @@ def test_groups_of_all_sizes_in_any_number_of_threads(threads: int, inner: int, 
 def test_what_is_not_a_number_stays_so() -> None:
     rows, weight, which = made([0, 1, 0, 0, 0, 0], 2)
     rows[2, 1] = torch.nan
-    found = grouped_matmul(rows, weight, which)
+    found = grouped(rows, weight, which)
     assert torch.isnan(found).any(dim=1).tolist() == [False, False, True, False, False, False]
 
 
@@ -168,6 +173,14 @@ def test_what_is_not_a_number_stays_so() -> None:
 def test_a_row_has_the_same_product_whatever_rows_are_beside_it(inner: int) -> None:
     rows, weight, which = made([0] * 11, 1, inner, 6)
     rows, weight = rows.float(), weight.float()
-    together = grouped_matmul(rows, weight, which)
+    together = grouped(rows, weight, which)
     for place in range(len(rows)):
-        assert torch.equal(grouped_matmul(rows[place : place + 1], weight, which[:1])[0], together[place])
+        assert torch.equal(grouped(rows[place : place + 1], weight, which[:1])[0], together[place])
+
+
+@pytest.mark.parametrize(("groups", "group_count"), GROUPINGS)
+def test_groups_of_rows_that_are_repeated(groups: list[int], group_count: int) -> None:
+    _, weight, which = made(groups, group_count)
+    rows = torch.randn(3 * len(groups), 3, dtype=torch.float64)
+    found = grouped_matmul(rows, weight, Groups.of(which).repeated(3))
+    torch.testing.assert_close(found, gathered(rows, weight, which.repeat_interleave(3)))

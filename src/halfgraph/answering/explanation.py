@@ -13,6 +13,7 @@ from halfgraph.answering.facts import Names
 from halfgraph.answering.index import Index
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
+from halfgraph.model.segments import Groups
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
@@ -108,7 +109,7 @@ def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
     attention = encoder.intersection
     assert isinstance(attention, Attention)
     assert isinstance(node, Intersect)
-    return attention.shares(parts, attention.centre(parts), encoder.kinds_of(node, 1))[0]
+    return attention.shares(parts, attention.centre(parts), Groups.of(encoder.kinds_of(node, 1)))[0]
 
 
 def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[Edge]:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from halfgraph.model.projection import xavier
-from halfgraph.model.segments import grouped_matmul
+from halfgraph.model.segments import Groups, grouped_matmul
 
 CENTRES = {"mean": lambda parts: parts.mean(dim=1), "min": lambda parts: parts.amin(dim=1)}
 
@@ -37,10 +37,10 @@ class Gqe(nn.Module):
 
     def forward(self, parts: Tensor, kinds: Tensor, matches: Tensor) -> Tensor:  # noqa: ARG002
         """The intersections: (n, parts, d) -> (n, d)."""
-        count = parts.shape[1]
+        groups = Groups.of(kinds)
         rows = parts.reshape(-1, parts.shape[2])  # (n * parts, d)
-        hidden = F.relu(grouped_matmul(rows, self.inner, kinds.repeat_interleave(count)))
-        return grouped_matmul(self.centre(hidden.view_as(parts)), self.outer, kinds)  # eq. 2
+        hidden = F.relu(grouped_matmul(rows, self.inner, groups.repeated(parts.shape[1])))
+        return grouped_matmul(self.centre(hidden.view_as(parts)), self.outer, groups)  # eq. 2
 
 
 class Counted(nn.Module):
@@ -75,20 +75,21 @@ class Attention(nn.Module):
 
     def forward(self, parts: Tensor, kinds: Tensor, matches: Tensor) -> Tensor:  # noqa: ARG002
         """The intersections: (n, parts, d) -> (n, d)."""
+        groups = Groups.of(kinds)
         initial = self.centre(parts)  # eq. 4
-        shares = self.shares(parts, initial, kinds)  # (n, parts, heads)
+        shares = self.shares(parts, initial, groups)  # (n, parts, heads)
         attended = self.activation((shares.mean(dim=2, keepdim=True) * parts).sum(dim=1))  # eq. 6
         first = self.norm1(attended + initial, kinds)  # eq. 7
-        hidden = grouped_matmul(first, self.weight, kinds) + self.bias.index_select(0, kinds)
+        hidden = grouped_matmul(first, self.weight, groups) + self.bias.index_select(0, kinds)
         return self.norm2(hidden + first, kinds)  # eq. 8
 
-    def shares(self, parts: Tensor, initial: Tensor, kinds: Tensor) -> Tensor:
+    def shares(self, parts: Tensor, initial: Tensor, groups: Groups) -> Tensor:
         """What each head gives to each part: (n, parts, heads), summing to one over the parts (eq. 5)."""
         count, dim = parts.shape[1], parts.shape[2]
         of_centre, of_part = self.attention.split(dim, dim=1)  # a^T [init; e] = a_init^T init + a_part^T e
         rows = parts.reshape(-1, dim)
-        logits = grouped_matmul(rows, of_part, kinds.repeat_interleave(count)).view(-1, count, self.heads)
-        logits = logits + grouped_matmul(initial, of_centre, kinds).unsqueeze(1)
+        logits = grouped_matmul(rows, of_part, groups.repeated(count)).view(-1, count, self.heads)
+        logits = logits + grouped_matmul(initial, of_centre, groups).unsqueeze(1)
         return F.leaky_relu(logits, 0.2).softmax(dim=1)  # eq. 5
 
 

@@ -102,18 +102,19 @@ def add_two(a, b, matrix, to_a, to_b):
 
 
 @compiled
-def multiply(rows, weight, products, which, firsts, lasts):
+def multiply(rows, weight, products, order, which, firsts, lasts):
     """Nothing; the rows of each group times its matrix go to `products`."""
     for group in range(len(which)):
         matrix, last = weight[which[group]], lasts[group]
-        products[firsts[group] : last] = 0
-        for row in range(firsts[group], last, 2):
-            other = min(row + 1, last - 1)
+        for place in range(firsts[group], last, 2):
+            row, other = order[place], order[min(place + 1, last - 1)]
+            products[row] = 0
+            products[other] = 0
             add_two(rows[row], rows[other], matrix, products[row], products[other])
 
 
 @compiled
-def multiply_turned(rows, weight, products, which, firsts, lasts):
+def multiply_turned(rows, weight, products, order, which, firsts, lasts):
     """Nothing; the rows of each group times its matrix turned over go to `products`."""
     inner, outer = weight.shape[1], weight.shape[2]
     nothing = rows.dtype.type(0)
@@ -122,10 +123,12 @@ def multiply_turned(rows, weight, products, which, firsts, lasts):
         matrix, first, last = weight[which[group]], firsts[group], lasts[group]
         if last - first >= MANY:
             turned[0] = matrix.T
-            multiply(rows, turned, products, np.zeros(1, np.int64), firsts[group : group + 1], lasts[group : group + 1])
+            own = slice(group, group + 1)
+            multiply(rows, turned, products, order, np.zeros(1, np.int64), firsts[own], lasts[own])
             continue
-        for row in range(first, last, 4):
-            second, third, fourth = min(row + 1, last - 1), min(row + 2, last - 1), min(row + 3, last - 1)
+        for place in range(first, last, 4):
+            row, second = order[place], order[min(place + 1, last - 1)]
+            third, fourth = order[min(place + 2, last - 1)], order[min(place + 3, last - 1)]
             a, b, c, d = rows[row], rows[second], rows[third], rows[fourth]
             for k in range(inner):
                 values = matrix[k]

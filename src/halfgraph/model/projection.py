@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from halfgraph.model.segments import grouped_matmul
+from halfgraph.model.segments import Groups, grouped_matmul
 
 
 def xavier(shape: tuple[int, ...], generator: torch.Generator) -> nn.Parameter:
@@ -27,7 +27,7 @@ class Bilinear(nn.Module):
 
     def forward(self, vectors: Tensor, relations: Tensor) -> Tensor:
         """The projected vectors: (n, d), (n,) -> (n, d)."""
-        return grouped_matmul(vectors, self.weight, relations)  # eq. 1
+        return grouped_matmul(vectors, self.weight, Groups.of(relations))  # eq. 1
 
 
 class Diagonal(nn.Module):
