@@ -90,6 +90,7 @@ def evaluate(
 
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
+    from halfgraph.answering.modes import Weighing
     from halfgraph.evaluation.comparing import rows_of
     from halfgraph.evaluation.report import make_room
     from halfgraph.training.loop import tune_memory
@@ -117,6 +118,8 @@ def evaluate(
         print_json(_values(measured, rows))
     elif not quiet:
         _show(rows)
+        if mode is Mode.vector and any(Weighing.load(run) for run in runs):
+            note("By the query's vector alone; `ask` weighs edges too: --mode both --limit 1000 measures that.")
 
 
 def _graph(runs: Sequence[Path], given: Path | None) -> "Graph":
