@@ -11,7 +11,6 @@ from halfgraph.model.encoder import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.settings import (
     ARCHITECTURE_NAMES,
-    LATER,
     RECIPE_NAMES,
     given_values,
     model_of,
@@ -19,7 +18,7 @@ from halfgraph.settings import (
     training_settings,
 )
 from halfgraph.training.recipe import PAPER, RECIPES, Recipe
-from halfgraph.training.run_folder import write_toml
+from halfgraph.training.run_folder import LATER, write_toml
 
 
 def written(folder: Path, text: str) -> Path:

@@ -12,6 +12,7 @@ from halfgraph.errors import InputError, SettingError
 from halfgraph.model.encoder import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
+from halfgraph.training.run_folder import LATER
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,6 @@ RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
 # Departs from the paper in the default recipe: without the sigmoid of eq. 6 and with paths of one length attention has
 # more of a say (docs/results.md). GQE's intersection is better as it is.
 ATTENTION = {"activation": "none", "path_length": 16.0}
-# What runs of earlier versions, which do not say it, were made with.
-LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:

@@ -70,6 +70,16 @@ def test_a_variable_without_any_way_to_it_leaves_the_rest_of_a_union():
     assert np.flatnonzero(scored(small, Scale.certain()).scores(query)).tolist() == [0]
 
 
+@pytest.mark.parametrize("norm", sorted(NORMS))
+def test_how_likely_a_variable_used_twice_is_counts_for_its_own_part_of_a_union_alone(norm):
+    small = Small(triples=((0, 0, 1),), sizes=(4,), relation_count=2)
+    likely = Project(Anchor(3), 0)  # no known edge leads there
+    known, guessed = Project(Anchor(0), 0), Intersect((Project(likely, 0), Project(likely, 1)))
+    meaning = scored(small, SOME, norm=norm)
+    assert meaning.scores(Union((known, guessed)))[1] == pytest.approx(1.0)
+    assert meaning.scores(guessed).max() < 1
+
+
 @FEW
 @given(graphs_and_queries(most_nodes=4, negations=False, unions=False))
 def test_a_beam_of_all_entities_is_never_worse(given_):

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 
 from halfgraph.model.threads import SHARED
-from halfgraph.training.optimiser import Optimiser
+from halfgraph.training.optimiser import NUMBERS, Optimiser
 
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 SHAPES = {"table": (7, 3), "weight": (2, 3, 3), "bias": (3,)}
@@ -111,7 +111,7 @@ def test_a_table_by_rows_and_dense_weights_go_side_by_side() -> None:
 def test_any_number_of_threads_gives_the_same_to_the_bit() -> None:
     def moved(threads: int) -> Tensor:
         generator = torch.Generator().manual_seed(0)
-        table = nn.Parameter(torch.randn(SHARED + 1, 3, generator=generator))
+        table = nn.Parameter(torch.randn(SHARED + 1, NUMBERS + 1, generator=generator))
         optimiser, before = Optimiser({"table": table}, set()), torch.get_num_threads()
         torch.set_num_threads(threads)
         try:

@@ -16,7 +16,7 @@ from halfgraph.query.shapes import shape_named
 from halfgraph.query.workload import Workload
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
-from halfgraph.training.run_folder import CARD, CONFIG, METRICS, MODEL, PROVENANCE, STATE
+from halfgraph.training.run_folder import CARD, CONFIG, LATER, METRICS, MODEL, PROVENANCE, STATE
 from query_files import sampled, split_graph
 from small_runs import SMALL, TINY, training_questions
 
@@ -103,6 +103,20 @@ def test_a_run_begun_with_other_settings_is_refused(
     with pytest.raises(FolderError, match="was begun with other settings"):
         start(finished, graph, SETTINGS, 4, resume=True)
     start(finished, graph, SETTINGS, 3, resume=True)
+
+
+def test_a_run_of_an_earlier_version_goes_on_with_what_it_was_made_with(graph: Graph, tmp_path: Path) -> None:
+    older = {
+        section: {name: LATER.get(name, value) for name, value in values.items()}
+        for section, values in SETTINGS.items()
+    }
+    start(tmp_path / "run", graph, older, 3, resume=False)
+    lines = (tmp_path / "run" / CONFIG).read_text().splitlines(keepends=True)
+    (tmp_path / "run" / CONFIG).write_text("".join(line for line in lines if not line.startswith(tuple(LATER))))
+    start(tmp_path / "run", graph, older, 3, resume=True)
+    newer = {**older, "recipe": {**older["recipe"], "hard_pooled_weight": 1.0}}
+    with pytest.raises(FolderError, match="was begun with other settings"):
+        start(tmp_path / "run", graph, newer, 3, resume=True)
 
 
 def test_a_run_of_another_graph_is_refused(finished: Path, other_graph: Graph) -> None:

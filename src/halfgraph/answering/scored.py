@@ -24,6 +24,7 @@ from halfgraph.query.tree import (
     children,
     disjuncts,
     fold,
+    meeting,
     nodes,
     shared_variables,
     without_negation,
@@ -74,6 +75,7 @@ class Scored:
     yields: dict[int, Scores] = field(default_factory=dict, repr=False)  # the scores of each node, for witnesses
     pins: dict[int, int] = field(default_factory=dict, repr=False)  # the entity of a variable used more than once
     own: dict[int, Scores] = field(default_factory=dict, repr=False)  # its scores before it was pinned
+    meetings: dict[int, int] = field(default_factory=dict, repr=False)  # the node where all ways from it meet again
     proposed: dict[int, Ids] = field(default_factory=dict, repr=False)  # where likely edges may lead, in a large graph
 
     def scores(self, query: Query) -> Scores:
@@ -88,6 +90,7 @@ class Scored:
         """The scores for each choice of entities for the variables used more than once, and that choice."""
         self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         shared = [node for node in shared_variables(query) if not isinstance(node, Anchor)]
+        self.meetings = {id(node): id(meeting(query, node)) for node in shared}
         todo: list[dict[int, int]] = [{}]
         while todo:
             self.pins = todo.pop()
@@ -95,9 +98,7 @@ class Scored:
             self.own.clear()
             scores = fold(query, self)
             if len(self.pins) == len(shared):
-                # One without any way to it counts for what needs it alone, not for another part of a union.
-                weights = [weight for place, entity in self.pins.items() if (weight := self.own[place][entity])]
-                yield reduce(NORMS[self.norm], weights, scores), self.pins
+                yield scores, self.pins
                 continue
             variable = id(shared[len(self.pins)])
             entities = self._beam(self.yields[variable])[:PINNED].tolist() or [0]
@@ -231,7 +232,13 @@ class Scored:
         return self.edges.known.of_kind(node, scores)
 
     def _kept(self, node: Query, scores: Scores) -> Scores:
-        """The scores, remembered for witnesses; all or nothing where one entity is to be tried."""
+        """The scores, remembered for witnesses; all or nothing where one entity is to be tried.
+
+        How likely that entity is counts once, where the ways from it meet again: not for another part of a union.
+        """
+        for variable, pinned in self.pins.items():
+            if self.meetings[variable] == id(node):
+                scores = NORMS[self.norm](scores, self.own[variable][pinned])
         if id(node) in self.pins:
             self.own[id(node)] = scores
             pinned = self.pins[id(node)]

@@ -118,7 +118,8 @@ def evaluate(
         print_json(_values(measured, rows))
     elif not quiet:
         _show(rows)
-        if mode is Mode.vector and any(Weighing.load(run) for run in runs):
+        weighings = (Weighing.load(run) for run in runs)
+        if mode is Mode.vector and any(weighing and weighing.fusions for weighing in weighings):
             note("By the query's vector alone; `ask` weighs edges too: --mode both --limit 1000 measures that.")
 
 

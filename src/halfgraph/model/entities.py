@@ -43,5 +43,8 @@ class Entities(nn.Module):
             self._all = normalised_table(self.table, self._owed)
         try:
             yield
+        except BaseException:
+            self._owed.zero_()  # of a step that was broken off
+            raise
         finally:
             self._all = None

@@ -105,5 +105,9 @@ class _Grouped(torch.autograd.Function):
 
 def grouped_matmul(rows: Tensor, weight: Tensor, groups: Groups) -> Tensor:
     """Each row times the matrix of its group: (n, d), (groups, d, e), groups of n rows -> (n, e)."""
+    # The compiled loops take this on trust, and would write where they must not.
+    assert rows.dtype == weight.dtype
+    assert rows.shape == (len(groups.order), weight.shape[1])
+    assert groups.which.max(initial=0) < len(weight)
     product: Tensor = _Grouped.apply(rows, weight, groups)
     return product

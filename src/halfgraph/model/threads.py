@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import cache
 from itertools import pairwise
@@ -24,8 +24,10 @@ def in_threads(kernel: Callable[..., None], *tensors: Tensor, shares: Sequence[t
     """Nothing; a compiled loop over tensors, each share of it in its own thread."""
     arrays = [tensor.detach().numpy() for tensor in tensors]
     own, *others = shares
-    waiting = [_pool(len(others)).submit(kernel, *arrays, *share) for share in others]
+    waiting: list[Future[None]] = []
     try:
+        for share in others:
+            waiting.append(_pool(len(others)).submit(kernel, *arrays, *share))
         kernel(*arrays, *own)
     finally:
         wait(waiting)  # even when interrupted: they write to memory that is not theirs to keep

@@ -17,6 +17,7 @@ from halfgraph.serving.worker import BEGUN, LENGTHS, Load, work
 
 SPAWN = multiprocessing.get_context("spawn")
 SPARE = 1  # a worker more than work at the same time, so that a killed one is replaced at once
+RISKED = 2  # workers that a query may end, whoever ended them
 PAUSE = 1.0  # seconds between attempts to start a worker that does not start
 ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}  # what the store does when it is refused memory, or out of stack
 GONE = (asyncio.IncompleteReadError, ConnectionError)
@@ -156,30 +157,33 @@ class Workers:
         if not task.cancelled():
             task.exception()  # looked at here, since nobody else may
 
-    async def _run(self, job: Mapping[str, Any], again: bool = True) -> Reply:
+    async def _run(self, job: Mapping[str, Any]) -> Reply:
         """The reply of a free worker, within the time limit; if somebody kills the worker, that of another one.
 
         A worker may have been killed before it took the job, which is then as good as new; one that has begun
         may have died of the job, so that only one more is put at risk.
         """
-        worker = await self._free()
-        try:
-            async with asyncio.timeout(self.limits.time):
-                reply = await worker.ask(job)
-        except TimeoutError:
-            self._replace(worker)
-            advice = "Tie more of its variables to known entities, or add a LIMIT."
-            raise Problem(504, f"the query was stopped after {self.limits.time:g} s", advice=advice) from None
-        except GONE:
-            fault = await asyncio.to_thread(worker.fault)
-            self._replace(worker)
-            if fault in ABORTED:
-                raise too_much() from None
-        else:
-            self.idle.put_nowait(worker)
-            return reply
-        if again or not worker.begun:
-            return await self._run(job, again=again and not worker.begun)
+        risked = 0
+        for _ in range(self.limits.workers + SPARE + RISKED):  # all that wait may have been killed at once
+            worker = await self._free()
+            try:
+                async with asyncio.timeout(self.limits.time):
+                    reply = await worker.ask(job)
+            except TimeoutError:
+                self._replace(worker)
+                advice = "Tie more of its variables to known entities, or add a LIMIT."
+                raise Problem(504, f"the query was stopped after {self.limits.time:g} s", advice=advice) from None
+            except GONE:
+                fault = await asyncio.to_thread(worker.fault)
+                self._replace(worker)
+                if fault in ABORTED:
+                    raise too_much() from None
+            else:
+                self.idle.put_nowait(worker)
+                return reply
+            risked += worker.begun
+            if risked == RISKED:
+                break
         raise busy("the processes that worked on this query have ended")
 
     async def _free(self) -> Worker:

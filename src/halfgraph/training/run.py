@@ -1,6 +1,7 @@
 """A run from its beginning, or from where it stopped, to a trained model in a folder; and a trained model back."""
 
 import json
+import tomllib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -21,6 +22,7 @@ from halfgraph.training.recipe import Recipe
 from halfgraph.training.run_folder import (
     CARD,
     CONFIG,
+    LATER,
     MODEL,
     PROVENANCE,
     STATE,
@@ -54,19 +56,30 @@ def start(
         raise FolderError(
             out, "is already there", advice="Remove it, pass --resume to go on with it, or another --out."
         )
-    text = write_toml(settings)
     if out.exists():
         require_graph(out, graph)
         begun = read_provenance(out)
-        if (out / CONFIG).read_text(encoding="utf-8") != text or begun["seed"] != seed:
+        if not _is_of(settings, (out / CONFIG).read_text(encoding="utf-8")) or begun["seed"] != seed:
             problem = "was begun with other settings"
             raise FolderError(out, problem, advice="Resume with --config and its config.toml, and its seed.")
         if begun["source"] != source_of(workload):
             raise FolderError(out, "was begun with other questions", advice="Resume with the same workload, or none.")
         return
     with new_folder(out, made_by="the run") as folder:
-        (folder / CONFIG).write_text(text, encoding="utf-8")
+        (folder / CONFIG).write_text(write_toml(settings), encoding="utf-8")
         (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed, workload), indent=1), encoding="utf-8")
+
+
+def _is_of(settings: Mapping[str, Mapping[str, Any]], text: str) -> bool:
+    """Whether a run's own text says these settings; that of an earlier version is silent on what came later."""
+    try:
+        told = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return False
+    return all(
+        {**{name: LATER[name] for name in values if name in LATER}, **told.get(section, {})} == values
+        for section, values in settings.items()
+    )
 
 
 def run(

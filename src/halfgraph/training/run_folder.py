@@ -28,6 +28,8 @@ CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (
     "provenance.json",
     "README.md",
 )
+# Settings that runs of earlier versions do not say, and what these were made with.
+LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 
 
 def write_atomically(path: Path, text: str) -> None:
