@@ -24,7 +24,6 @@ from halfgraph.query.tree import (
     children,
     disjuncts,
     fold,
-    meeting,
     nodes,
     shared_variables,
     without_negation,
@@ -90,7 +89,7 @@ class Scored:
         """The scores for each choice of entities for the variables used more than once, and that choice."""
         self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
         shared = [node for node in shared_variables(query) if not isinstance(node, Anchor)]
-        self.meetings = {id(node): id(meeting(query, node)) for node in shared}
+        self.meetings = {id(node): id(_meeting(query, node)) for node in shared}
         todo: list[dict[int, int]] = [{}]
         while todo:
             self.pins = todo.pop()
@@ -245,6 +244,15 @@ class Scored:
             scores = one(pinned, len(scores)) if scores[pinned] else np.zeros_like(scores)
         self.yields[id(node)] = scores
         return scores
+
+
+def _meeting(query: Query, variable: Query) -> Query:
+    """The first node that every way from a variable to the target goes through."""
+    order = nodes(query)
+    ways: dict[int, int] = {}  # how many ways there are from the variable to each node
+    for node in order:
+        ways[id(node)] = 1 if node is variable else sum(ways[id(child)] for child in children(node))
+    return next(node for node in order if node is not variable and ways[id(node)] == ways[id(query)])
 
 
 def _asked(node: Project) -> bool:

@@ -252,15 +252,6 @@ def shared_variables(query: Query) -> list[Query]:
     return [node for node in nodes(query) if uses[id(node)] > 1 and children(node) and not isinstance(node, Negate)]
 
 
-def meeting(query: Query, variable: Query) -> Query:
-    """The first node that every way from a variable to the target goes through."""
-    order = nodes(query)
-    ways: dict[int, int] = {}  # how many ways there are from the variable to each node
-    for node in order:
-        ways[id(node)] = 1 if node is variable else sum(ways[id(child)] for child in children(node))
-    return next(node for node in order if node is not variable and ways[id(node)] == ways[id(query)])
-
-
 def edges(query: Query) -> Iterator[Project]:
     """The projections of a query, each once."""
     return (node for node in nodes(query) if isinstance(node, Project))
