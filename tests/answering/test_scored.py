@@ -54,7 +54,7 @@ def test_known_answers_have_the_score_one_and_all_scores_are_shares(given_):
 
 
 @FEW
-@given(graphs_and_queries(most_nodes=6, negations=False))
+@given(graphs_and_queries(most_nodes=8))
 def test_a_variable_used_twice_is_one_entity(given_):
     small, query = given_
     answers = Exact(small.graph).answers(query)
@@ -68,6 +68,15 @@ def test_a_variable_without_any_way_to_it_leaves_the_rest_of_a_union():
     nobody = Project(Anchor(0), 0)
     query = Union((Anchor(0), Intersect((Project(nobody, 0), Project(nobody, 1)))))
     assert np.flatnonzero(scored(small, Scale.certain()).scores(query)).tolist() == [0]
+
+
+def test_a_variable_used_twice_in_a_negation_is_any_entity():
+    small = Small(triples=((0, 0, 1), (0, 0, 2), (1, 0, 3), (2, 2, 3)), sizes=(5,), relation_count=4)
+    twice = Project(Anchor(0), 0)  # 1 or 2
+    query = Intersect((Project(Anchor(1), 0), Negate(Intersect((Project(twice, 0), Project(twice, 2))))))
+    assert np.flatnonzero(scored(small, Scale.certain()).scores(query)).tolist() == [3]  # neither leads there both ways
+    both = Small(triples=(*small.triples, (1, 2, 3)), sizes=(5,), relation_count=4)
+    assert not scored(both, Scale.certain()).scores(query).any()
 
 
 @pytest.mark.parametrize("norm", sorted(NORMS))

@@ -88,7 +88,8 @@ class Scored:
     def _ways(self, query: Query) -> Iterator[tuple[Scores, dict[int, int]]]:
         """The scores for each choice of entities for the variables used more than once, and that choice."""
         self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
-        shared = [node for node in shared_variables(query) if not isinstance(node, Anchor)]
+        here = set(map(id, nodes(query, negated=False)))
+        shared = [node for node in shared_variables(query) if id(node) in here]
         self.meetings = {id(node): id(_meeting(query, node)) for node in shared}
         todo: list[dict[int, int]] = [{}]
         while todo:
@@ -133,7 +134,9 @@ class Scored:
         return self._kept(node, self._of_kind(node, 1 - reduce(norm, [1 - part for part in parts])))
 
     def negate(self, node: Negate, part: Scores) -> Scores:
-        """What a part leaves."""
+        """What a part leaves; its variables are used nowhere else, so that it is asked by itself if one is used twice."""
+        if shared_variables(node.part):
+            part = Scored(self.edges, self.beam, self.norm).scores(node.part)
         return self._kept(node, 1 - part)
 
     def _columns(self, node: Project, size: int) -> Iterator[slice | Ids]:
