@@ -134,7 +134,7 @@ class Scored:
         return self._kept(node, self._of_kind(node, 1 - reduce(norm, [1 - part for part in parts])))
 
     def negate(self, node: Negate, part: Scores) -> Scores:
-        """What a part leaves; its variables are used nowhere else, so that it is asked by itself if one is used twice."""
+        """What a part leaves; no variable of it is used elsewhere, so where one is used twice it is asked by itself."""
         if shared_variables(node.part):
             part = Scored(self.edges, self.beam, self.norm).scores(node.part)
         return self._kept(node, 1 - part)
