@@ -184,3 +184,17 @@ def test_groups_of_rows_that_are_repeated(groups: list[int], group_count: int) -
     rows = torch.randn(3 * len(groups), 3, dtype=torch.float64)
     found = grouped_matmul(rows, weight, Groups.of(which).repeated(3))
     torch.testing.assert_close(found, gathered(rows, weight, which.repeat_interleave(3)))
+
+
+@pytest.mark.parametrize(
+    ("rows", "groups"),
+    [
+        (torch.zeros(2, 3), Groups.of(torch.tensor([0, 1]))),  # numbers of another size than the matrices'
+        (torch.zeros(2, 4, dtype=torch.float64), Groups.of(torch.tensor([0, 1]))),
+        (torch.zeros(4, 3, dtype=torch.float64), Groups.of(torch.tensor([0, 1]))),
+        (torch.zeros(2, 3, dtype=torch.float64), Groups.of(torch.tensor([0, 2]))),
+    ],
+)
+def test_what_would_be_written_elsewhere_is_refused(rows: Tensor, groups: Groups) -> None:
+    with pytest.raises(AssertionError):
+        grouped_matmul(rows, torch.zeros(2, 3, 3, dtype=torch.float64), groups)

@@ -108,6 +108,6 @@ def grouped_matmul(rows: Tensor, weight: Tensor, groups: Groups) -> Tensor:
     # The compiled loops take this on trust, and would write where they must not.
     assert rows.dtype == weight.dtype
     assert rows.shape == (len(groups.order), weight.shape[1])
-    assert groups.which.max(initial=0) < len(weight)
+    assert (groups.which < len(weight)).all()
     product: Tensor = _Grouped.apply(rows, weight, groups)
     return product
