@@ -7,10 +7,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from halfgraph.model.least import least
 from halfgraph.model.projection import xavier
 from halfgraph.model.segments import Groups, grouped_matmul
 
-CENTRES = {"mean": lambda parts: parts.mean(dim=1), "min": lambda parts: parts.amin(dim=1)}
+CENTRES = {"mean": lambda parts: parts.mean(dim=1), "min": least}
 
 
 class Simple(nn.Module):

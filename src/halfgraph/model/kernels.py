@@ -192,6 +192,38 @@ def multiply_each_back(gradient, rows, others, to_rows, to_others, first, last):
 
 
 @compiled
+def take_least(parts, least, first, last):
+    """Nothing; the least of each number over the parts of some rows goes to `least`; what is no number stays so."""
+    for row in range(first, last):
+        to = least[row]
+        to[:] = parts[row, 0]
+        for part in range(1, parts.shape[1]):
+            values = parts[row, part]
+            for j in range(len(to)):
+                to[j] = np.minimum(to[j], values[j])
+
+
+@compiled
+def least_back(gradient, parts, least, to_parts, first, last):
+    """Nothing; the gradient of each least number goes to the parts that have it, in equal shares."""
+    share = np.empty(parts.shape[2], dtype=parts.dtype)
+    none = parts.dtype.type(0)
+    for row in range(first, last):
+        found = least[row]
+        share[:] = none
+        for part in range(parts.shape[1]):
+            values = parts[row, part]
+            for j in range(len(share)):
+                share[j] += values[j] == found[j]
+        for j in range(len(share)):
+            share[j] = gradient[row, j] / share[j]
+        for part in range(parts.shape[1]):
+            values, to = parts[row, part], to_parts[row, part]
+            for j in range(len(share)):
+                to[j] = share[j] if values[j] == found[j] else none
+
+
+@compiled
 def owe(gradient, ids, owed):
     """Nothing; the gradients of rows that were looked up are added to what is owed to them."""
     for place in range(len(ids)):
