@@ -9,22 +9,22 @@ import numpy as np
 import torch
 from pyoxigraph import Store
 
-from halfgraph.answering.edges import Scale
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.explanation import Laid
-from halfgraph.answering.index import Index
-from halfgraph.answering.modes import Weighing
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph, import_named
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.store import open_store
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.sampling import Sampler
-from halfgraph.query.shapes import STRUCTURES
-from halfgraph.query.spelled import to_sparql
+from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.link_predictor import Scale
+from halfgraph.prediction.predictors import Weighing
+from halfgraph.query.rendering import to_sparql
+from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.training.loop import tune_memory
+from halfgraph.workload.sampling import Sampler
 from measure import Verdicts
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "fb15k-237"
@@ -151,8 +151,8 @@ def judge_size(verdicts: Verdicts) -> None:
     triples = np.stack(
         [rng.integers(LARGE, size=LARGE), 2 * rng.integers(20, size=LARGE), rng.integers(LARGE, size=LARGE)], 1
     )
-    kinds = Kinds(("thing",), np.array([0, LARGE], dtype=np.int64))
-    graph = KnowledgeGraph.of(triples.astype(np.int32), kinds, 40)
+    types = EntityTypes(("thing",), np.array([0, LARGE], dtype=np.int64))
+    graph = KnowledgeGraph.of(triples.astype(np.int32), types, 40)
     index = Index.of(Encoder(Architecture(), graph, torch.Generator().manual_seed(0)))
     none = np.empty(0, np.int32)
     times = []

@@ -197,7 +197,7 @@ def make_big(folder: str) -> None:
         statements.split("train").pieces.append(array("i", ids.tobytes()))
         statements.counts["read"] = BIG_TRIPLES
 
-    graph = make_graph(gather, Path(folder), Choices(kinds="one"), {"sources": ["benchmarks/graph_import.py"]})
+    graph = make_graph(gather, Path(folder), Choices(types="one"), {"sources": ["benchmarks/graph_import.py"]})
     assert graph.train.triple_count > 0.99 * BIG_TRIPLES
     print(graph.entities.name(len(graph.entities) // 2))
 

@@ -20,12 +20,12 @@ from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import quads
 from halfgraph.query.exact import Exact
-from halfgraph.query.negatives import Judging
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import STRUCTURES, Shape
-from halfgraph.query.spelled import to_sparql
-from halfgraph.query.workload import Counts, Plan, sample, warm_up
+from halfgraph.query.rendering import to_sparql
+from halfgraph.query.structures import STRUCTURES, Shape
 from halfgraph.sparql.reading import read
+from halfgraph.workload.folder import Counts, Plan, sample, warm_up
+from halfgraph.workload.negatives import Judging
+from halfgraph.workload.sampling import Questions, Sampler
 from measure import Verdicts, best_of, race, seconds_of
 
 ROUNDS = 3

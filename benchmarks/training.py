@@ -15,16 +15,16 @@ import torch
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph, import_named
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.model import projection
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.variants import architecture_of, variant_named
-from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batch, Batches, OnTheFly
 from halfgraph.training.loop import beside_batches, tune_memory
 from halfgraph.training.loss import batch_loss
 from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.recipe import PAPER, Recipe
+from halfgraph.workload.sampling import Sampler
 from measure import Verdicts, best_of, interleave, race
 
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data" / "fb15k-237"
@@ -189,15 +189,15 @@ def judge_growth(verdicts: Verdicts) -> None:
     verdicts.at_most("a step, batch included, on 50 times the entities", figures, large / small, 1.5)
 
 
-def random_graph(entities: int, degree: int = 10, relations: int = 100, kinds: int = 10) -> KnowledgeGraph:
+def random_graph(entities: int, degree: int = 10, relations: int = 100, types: int = 10) -> KnowledgeGraph:
     """A graph of random triples."""
     generator = np.random.default_rng(0)
     count = entities * degree // 2
     ends = generator.integers(0, entities, (count, 2), dtype=np.int32)
     names = 2 * generator.integers(0, relations, count, dtype=np.int32)
     triples = np.stack([ends[:, 0], names, ends[:, 1]], axis=1)
-    starts = np.linspace(0, entities, kinds + 1).astype(np.int64)
-    return KnowledgeGraph.of(triples, Kinds(tuple(f"kind {k}" for k in range(kinds)), starts), 2 * relations)
+    starts = np.linspace(0, entities, types + 1).astype(np.int64)
+    return KnowledgeGraph.of(triples, EntityTypes(tuple(f"type {k}" for k in range(types)), starts), 2 * relations)
 
 
 if __name__ == "__main__":

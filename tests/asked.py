@@ -5,11 +5,11 @@ from pathlib import Path
 import torch
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.index import Index
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.prediction.embedding import Index
 
 CITIES = [f"city{i}" for i in range(6)]
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }"
@@ -20,10 +20,10 @@ def people(folder: Path) -> Graph:
     """Thirty people who live in six cities, each knowing the next; a tenth of it held out for each of two."""
     rows = [f"person{i}\tlives_in\t{CITIES[i % 6]}" for i in range(30)]
     rows += [f"person{i}\tknows\tperson{(i + 1) % 30}" for i in range(30)]
-    source, kinds = folder / "people.tsv", folder / "types.tsv"
+    source, types = folder / "people.tsv", folder / "types.tsv"
     source.write_text("\n".join(rows))
-    kinds.write_text("\n".join([*(f"person{i}\tPerson" for i in range(30)), *(f"{city}\tCity" for city in CITIES)]))
-    return import_graph([source], folder / "graph", Choices(kinds_file=kinds, split=Shares(80, 10, 10)))
+    types.write_text("\n".join([*(f"person{i}\tPerson" for i in range(30)), *(f"{city}\tCity" for city in CITIES)]))
+    return import_graph([source], folder / "graph", Choices(types_file=types, split=Shares(80, 10, 10)))
 
 
 def engine_of(graph: Graph, view: str = "whole", **settings: object) -> Engine:

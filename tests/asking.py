@@ -4,9 +4,9 @@ import pytest
 
 from halfgraph.errors import HalfgraphError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import COMMON
-from halfgraph.query.spelled import one_line
+from halfgraph.query.rendering import one_line
 from halfgraph.query.tree import Anchor
+from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.reading import read
 
 # As the paper prints it, the comma in the name without the backslash that SPARQL asks for.

@@ -73,10 +73,10 @@ def edges_by_name(graph: Graph, view: KnowledgeGraph) -> list[Edge]:
     return found
 
 
-def kinds_by_name(graph: Graph) -> dict[str, str]:
-    """The kind of each entity."""
-    kinds = graph.kinds.of(np.arange(len(graph.entities))).tolist()
-    return {name: graph.kinds.names[kind] for name, kind in zip(graph.entities.names, kinds, strict=True)}
+def types_by_name(graph: Graph) -> dict[str, str]:
+    """The type of each entity."""
+    types = graph.types.of(np.arange(len(graph.entities))).tolist()
+    return {name: graph.types.names[type_id] for name, type_id in zip(graph.entities.names, types, strict=True)}
 
 
 def report_of(graph: Graph) -> dict[str, int]:

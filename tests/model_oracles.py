@@ -75,18 +75,18 @@ def least(parts: Sequence[Vector]) -> Vector:
 PSI: Mapping[str, Callable[[Sequence[Vector]], Vector]] = {"mean": mean, "min": least}
 
 
-def gqe(weights: Weights, psi: str, kind: int, parts: Sequence[Vector]) -> Vector:
+def gqe(weights: Weights, psi: str, type_id: int, parts: Sequence[Vector]) -> Vector:
     """Eq. 2: e'' = W1 Psi(ReLU(W2 e'_i)); the stored matrices are transposed."""
-    inner, outer = weights["inner"][kind].T, weights["outer"][kind].T
+    inner, outer = weights["inner"][type_id].T, weights["outer"][type_id].T
     hidden = [np.array([max(0.0, x) for x in times(inner, part)]) for part in parts]
     return times(outer, PSI[psi](hidden))
 
 
-def shares(attention: Vector, kind: int, centre: Vector, parts: Sequence[Vector]) -> list[list[float]]:
+def shares(attention: Vector, type_id: int, centre: Vector, parts: Sequence[Vector]) -> list[list[float]]:
     """Eq. 5: alpha_ik, for each part i and head k; a_k is one column of 2d numbers."""
     found = [[0.0] * attention.shape[2] for _ in parts]
     for k in range(attention.shape[2]):
-        vector = attention[kind][:, k]
+        vector = attention[type_id][:, k]
         powers = []
         for part in parts:
             logit = dot(vector, np.concatenate([centre, part]))
@@ -103,19 +103,19 @@ def layer_norm(vector: Vector, scale: Vector, shift: Vector) -> Vector:
     return np.array([(vector[i] - middle) / math.sqrt(spread + 1e-5) * scale[i] + shift[i] for i in range(len(vector))])
 
 
-def attention(weights: Weights, psi: str, kind: int, parts: Sequence[Vector], activation: str = "sigmoid") -> Vector:
+def attention(weights: Weights, psi: str, type_id: int, parts: Sequence[Vector], activation: str = "sigmoid") -> Vector:
     """Eqs. 4 to 8: the contextual graph attention."""
     centre = PSI[psi](parts)  # eq. 4
-    alpha = shares(weights["attention"], kind, centre, parts)  # eq. 5
+    alpha = shares(weights["attention"], type_id, centre, parts)  # eq. 5
     heads = weights["attention"].shape[2]
     mixed = zeros(len(centre))
     for k in range(heads):
         for i, part in enumerate(parts):
             mixed = mixed + alpha[i][k] * part / heads
     attended = np.array([1 / (1 + math.exp(-x)) for x in mixed]) if activation == "sigmoid" else mixed  # eq. 6
-    place = kind if len(weights["norm1.scale"]) > 1 else 0
+    place = type_id if len(weights["norm1.scale"]) > 1 else 0
     first = layer_norm(attended + centre, weights["norm1.scale"][place], weights["norm1.shift"][place])  # eq. 7
-    fed = times(weights["weight"][kind].T, first) + weights["bias"][kind]
+    fed = times(weights["weight"][type_id].T, first) + weights["bias"][type_id]
     return layer_norm(fed + first, weights["norm2.scale"][place], weights["norm2.shift"][place])  # eq. 8
 
 
@@ -152,7 +152,7 @@ def soft_hinge(query: Vector, answer: Vector, negatives: Sequence[Vector], tempe
 
 
 def level(query: Vector, negatives: Sequence[Vector], count: int, temperature: float) -> float:
-    """How high a question's wrong scores are: the mean of their exponentials, over all candidates of the kind."""
+    """How high a question's wrong scores are: the mean of their exponentials, over all candidates of the type."""
     return math.fsum(math.exp(cosine(query, other) / temperature) for other in negatives) / count
 
 
@@ -162,19 +162,19 @@ def pooled(query: Vector, answer: Vector, levels: Sequence[float], temperature: 
     return math.log1p(wrong / math.exp(cosine(query, answer) / temperature))
 
 
-def usual_kind(plain: Plain, kind_count: int, relations: Sequence[int]) -> int:
-    """The kind with the most votes, each relation giving the shares of the kinds of its tails; the first of equals."""
-    votes = [0.0] * kind_count
+def usual_type(plain: Plain, type_count: int, relations: Sequence[int]) -> int:
+    """The type with the most votes, each relation giving the shares of the types of its tails; the first of equals."""
+    votes = [0.0] * type_count
     for relation in relations:
         tails = [tail for _, its, tail in plain.edges if its == relation]
         for tail in tails:
-            votes[plain.kinds[tail]] += 1 / len(tails)
-    return max(range(kind_count), key=lambda kind: (round(votes[kind], 6), -kind))
+            votes[plain.types[tail]] += 1 / len(tails)
+    return max(range(type_count), key=lambda type_id: (round(votes[type_id], 6), -type_id))
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model as its weights and its graph, which says kinds and counts; `vector` is the walk by recursion."""
+    """A model as its weights and its graph, which says types and counts; `vector` is the walk by recursion."""
 
     weights: Weights
     projection: str
@@ -182,7 +182,7 @@ class Model:
     centre: str
     activation: str
     plain: Plain
-    kind_count: int
+    type_count: int
 
     def entity(self, entity: int) -> Vector:
         """The vector of an entity."""
@@ -203,14 +203,14 @@ class Model:
         if self.intersection == "counted":
             return counted([self.matches(part) for part in node.parts], parts)
         if self.intersection == "gqe":
-            return gqe(own, self.centre, self.kind(node), parts)
-        return attention(own, self.centre, self.kind(node), parts, self.activation)
+            return gqe(own, self.centre, self.type_id(node), parts)
+        return attention(own, self.centre, self.type_id(node), parts, self.activation)
 
-    def kind(self, node: Intersect) -> int:
-        """The kind of an intersected variable: as the query says, or the usual one."""
-        if node.kind is not None:
-            return node.kind
-        return usual_kind(self.plain, self.kind_count, last_relations(node))
+    def type_id(self, node: Intersect) -> int:
+        """The type of an intersected variable: as the query says, or the usual one."""
+        if node.type_id is not None:
+            return node.type_id
+        return usual_type(self.plain, self.type_count, last_relations(node))
 
     def matches(self, part: Query) -> int:
         """How many triples the last step of a path matches."""

@@ -48,21 +48,21 @@ def below_the_root(pairs: Iterable[tuple[str, str]], classes: Iterable[str], roo
     return {name for name in met if name != root and parents[name] <= {root}}
 
 
-def votes(triples: Iterable[Named], kinds: Mapping[str, str]) -> dict[str, dict[str, Fraction]]:
-    """For each entity without a kind, the sum over its places in triples of the share of each kind in that place."""
+def votes(triples: Iterable[Named], types: Mapping[str, str]) -> dict[str, dict[str, Fraction]]:
+    """For each entity without a type, the sum over its places in triples of the share of each type in that place."""
     seats = {
         seat for head, relation, tail in triples for seat in ((head, (relation, 0), tail), (tail, (relation, 1), head))
     }
     there: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
     for entity, place, _ in seats:
-        if entity in kinds:
-            there[place][kinds[entity]] += 1
+        if entity in types:
+            there[place][types[entity]] += 1
     found: dict[str, dict[str, Fraction]] = {}
     for entity, place, _ in seats:
-        if entity not in kinds:
+        if entity not in types:
             tally = found.setdefault(entity, {})
-            for kind, count in there[place].items():
-                tally[kind] = tally.get(kind, Fraction(0)) + Fraction(count, there[place].total())
+            for type_id, count in there[place].items():
+                tally[type_id] = tally.get(type_id, Fraction(0)) + Fraction(count, there[place].total())
     return found
 
 

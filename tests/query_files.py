@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from halfgraph.graph.folder import Graph
-from halfgraph.query.negatives import Judging
-from halfgraph.query.workload import Counts, Plan, Workload, sample
+from halfgraph.workload.folder import Counts, Plan, Workload, sample
+from halfgraph.workload.negatives import Judging
 from making import made, triples_by_name, tsv
 from oracles import Named
 
@@ -17,14 +17,14 @@ SMALL = Plan(Counts(60, 60, 6, 8, 5), judging=Judging(20, 3), threads=1)
 
 
 def split_graph(folder: Path, seed: int = 0) -> Graph:
-    """A graph of 30 entities of two kinds and 4 relations, split."""
+    """A graph of 30 entities of two types and 4 relations, split."""
     rng = random.Random(seed)
     triples = {(f"e{rng.randrange(30)}", f"r{rng.randrange(4)}", f"e{rng.randrange(30)}") for _ in range(260)}
-    kinds = folder / f"kinds{seed}.tsv"
-    kinds.write_text("".join(f"e{number}\t{'odd' if number % 2 else 'even'}\n" for number in range(30)))
+    types = folder / f"types{seed}.tsv"
+    types.write_text("".join(f"e{number}\t{'odd' if number % 2 else 'even'}\n" for number in range(30)))
     from halfgraph.graph.splitting import Shares
 
-    return made(folder, tsv(sorted(triples)), kinds_file=kinds, split=Shares.parse("70/12/18"))
+    return made(folder, tsv(sorted(triples)), types_file=types, split=Shares.parse("70/12/18"))
 
 
 def sampled(graph: Graph, folder: Path, plan: Plan = SMALL) -> Workload:

@@ -6,7 +6,7 @@ from itertools import permutations, product
 
 import numpy as np
 
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
 
 Triple = tuple[int, int, int]
@@ -14,46 +14,46 @@ Triple = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class Plain:
-    """A graph as a set of edges, both directions of each triple; `kinds` has the kind of each entity."""
+    """A graph as a set of edges, both directions of each triple; `types` has the type of each entity."""
 
     edges: frozenset[Triple]
-    kinds: tuple[int, ...]
+    types: tuple[int, ...]
 
     @classmethod
-    def of(cls, triples: Iterable[Triple], kinds: tuple[int, ...]) -> "Plain":
+    def of(cls, triples: Iterable[Triple], types: tuple[int, ...]) -> "Plain":
         """The plain graph of some triples with even relations."""
         both = {edge for h, r, t in triples for edge in ((h, r, t), (t, r ^ 1, h))}
-        return cls(frozenset(both), kinds)
+        return cls(frozenset(both), types)
 
     @property
     def entities(self) -> range:
         """All entities."""
-        return range(len(self.kinds))
+        return range(len(self.types))
 
-    def is_of(self, entity: int, kind: int | None) -> bool:
-        """Whether an entity is of a kind; None stands for any."""
-        return kind is None or self.kinds[entity] == kind
+    def is_of(self, entity: int, type_id: int | None) -> bool:
+        """Whether an entity is of a type; None stands for any."""
+        return type_id is None or self.types[entity] == type_id
 
     def heads(self, relation: int, tail: int) -> list[int]:
         """The entities that a relation leads from to a tail."""
         return [head for head in self.entities if (head, relation, tail) in self.edges]
 
 
-def kinds_of(sizes: Iterable[int]) -> Kinds:
-    """Kinds of these sizes."""
+def types_of(sizes: Iterable[int]) -> EntityTypes:
+    """Types of these sizes."""
     starts = np.cumsum([0, *sizes]).astype(np.int64)
-    return Kinds(tuple(f"kind{number}" for number in range(len(starts) - 1)), starts)
+    return EntityTypes(tuple(f"type{number}" for number in range(len(starts) - 1)), starts)
 
 
-def kind_list(sizes: Iterable[int]) -> tuple[int, ...]:
-    """The kind of each entity."""
-    return tuple(kind for kind, size in enumerate(sizes) for _ in range(size))
+def type_list(sizes: Iterable[int]) -> tuple[int, ...]:
+    """The type of each entity."""
+    return tuple(type_id for type_id, size in enumerate(sizes) for _ in range(size))
 
 
 def graph_of(triples: Iterable[Triple], sizes: Iterable[int], relation_count: int) -> KnowledgeGraph:
     """The graph of some triples; relation_count counts both directions."""
     rows = np.array(sorted(set(triples)), dtype=np.int32).reshape(-1, 3)
-    return KnowledgeGraph.of(rows, kinds_of(sizes), relation_count)
+    return KnowledgeGraph.of(rows, types_of(sizes), relation_count)
 
 
 Values = Mapping[int, int]  # the entity of each node, by its id()
@@ -71,15 +71,15 @@ def ways(plain: Plain, node: Query, entity: int, values: Values, relaxed: bool =
             if node.entity == entity:
                 yield values
         case Project():
-            if plain.is_of(entity, node.kind):
+            if plain.is_of(entity, node.type_id):
                 for head in plain.heads(node.relation, entity):
                     yield from ways(plain, node.source, head, values, relaxed)
         case Intersect() if not relaxed:
-            if plain.is_of(entity, node.kind) and not _is_ruled_out(plain, node, entity):
+            if plain.is_of(entity, node.type_id) and not _is_ruled_out(plain, node, entity):
                 parts = tuple(part for part in node.parts if not isinstance(part, Negate))
                 yield from _ways_of_all(plain, parts, entity, values)
         case Intersect() | Union():
-            if plain.is_of(entity, node.kind):
+            if plain.is_of(entity, node.type_id):
                 for part in node.parts:
                     yield from ways(plain, part, entity, values, relaxed)
         case Negate():
@@ -121,7 +121,7 @@ def answers_by_assignment(plain: Plain, query: Query, relaxed: bool = False) -> 
             return node.entity == value
         if isinstance(node, Negate):
             return value not in answers_by_assignment(plain, node.part)
-        if not plain.is_of(value, node.kind):
+        if not plain.is_of(value, node.type_id):
             return False
         if isinstance(node, Project):
             source = values[place[id(node.source)]]
@@ -163,7 +163,7 @@ def as_graph(query: Query) -> tuple[list[object], set[tuple[int, int]]]:
     says: list[object] = []
     for node in order.values():
         own = node.entity if isinstance(node, Anchor) else getattr(node, "relation", None)
-        says.append((type(node).__name__, own, getattr(node, "kind", None)))
+        says.append((type(node).__name__, own, getattr(node, "type", None)))
     links = {(place[id(child)], number) for number, node in enumerate(order.values()) for child in children(node)}
     return says, links
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
-from query_oracles import Plain, Triple, graph_of, kind_list
+from query_oracles import Plain, Triple, graph_of, type_list
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Small:
     @property
     def plain(self) -> Plain:
         """The same graph, plain."""
-        return Plain.of(self.triples, kind_list(self.sizes))
+        return Plain.of(self.triples, type_list(self.sizes))
 
     def part(self, triples: list[Triple]) -> "Small":
         """A graph of some of the triples."""
@@ -35,7 +35,7 @@ class Small:
 
 @st.composite
 def smalls(draw, most_entities: int = 12, most_triples: int = 40) -> Small:
-    """A graph of 2 to 12 entities of 1 to 3 kinds (some may be empty) and 1 to 4 relations, with self-loops."""
+    """A graph of 2 to 12 entities of 1 to 3 types (some may be empty) and 1 to 4 relations, with self-loops."""
     entity_count = draw(st.integers(2, most_entities))
     cuts = sorted(draw(st.lists(st.integers(0, entity_count), max_size=2)))
     bounds = [0, *cuts, entity_count]
@@ -70,11 +70,11 @@ def splits(draw, most_entities: int = 8) -> Split:
 
 @st.composite
 def queries(
-    draw, small: Small, most_nodes: int = 6, unions: bool = True, kinds: bool = True, negations: bool = True
+    draw, small: Small, most_nodes: int = 6, unions: bool = True, types: bool = True, negations: bool = True
 ) -> Query:
     """A query with variables that may be shared, made from its anchors on."""
-    entity = st.integers(0, len(small.plain.kinds) - 1)
-    kind = st.one_of(st.none(), st.none(), st.integers(0, len(small.sizes) - 1)) if kinds else st.none()
+    entity = st.integers(0, len(small.plain.types) - 1)
+    type_id = st.one_of(st.none(), st.none(), st.integers(0, len(small.sizes) - 1)) if types else st.none()
     pool: list[Query] = [Anchor(draw(entity))]
     operations = ["anchor", *["project"] * 3, *["intersect"] * 2, *["union"] * unions, *["negate"] * negations]
     for _ in range(draw(st.integers(1, most_nodes))):
@@ -83,14 +83,14 @@ def queries(
             pool.append(Anchor(draw(entity)))
         elif operation == "project":
             relation = draw(st.integers(0, small.relation_count - 1))
-            pool.append(Project(draw(st.sampled_from(pool[-3:])), relation, draw(kind)))
+            pool.append(Project(draw(st.sampled_from(pool[-3:])), relation, draw(type_id)))
         elif operation == "negate":
             some, negated = (draw(st.lists(st.sampled_from(pool[-4:]), min_size=1, max_size=2)) for _ in range(2))
             parts = draw(st.permutations([*some, *(Negate(made_anew(part)) for part in negated)]))
-            pool.append(Intersect(tuple(parts), draw(kind)))
+            pool.append(Intersect(tuple(parts), draw(type_id)))
         else:
             parts = draw(st.lists(st.sampled_from(pool[-4:]), min_size=1, max_size=3))
-            pool.append((Intersect if operation == "intersect" else Union)(tuple(parts), draw(kind)))
+            pool.append((Intersect if operation == "intersect" else Union)(tuple(parts), draw(type_id)))
     return pool[-1]
 
 
@@ -112,9 +112,9 @@ def unshared(query: Query) -> Query:
         case Anchor():
             return Anchor(query.entity)
         case Project():
-            return Project(unshared(query.source), query.relation, query.kind)
+            return Project(unshared(query.source), query.relation, query.type_id)
         case Intersect() | Union():
-            return type(query)(tuple(map(unshared, query.parts)), query.kind)
+            return type(query)(tuple(map(unshared, query.parts)), query.type_id)
         case Negate():
             return Negate(unshared(query.part))
 
@@ -129,11 +129,11 @@ def reordered(draw, query: Query) -> Query:
             return Anchor(node.entity) if draw(st.booleans()) else made.setdefault(id(node), Anchor(node.entity))
         if id(node) not in made:
             if isinstance(node, Project):
-                made[id(node)] = Project(again(node.source), node.relation, node.kind)
+                made[id(node)] = Project(again(node.source), node.relation, node.type_id)
             elif isinstance(node, Negate):
                 made[id(node)] = Negate(again(node.part))
             else:
-                made[id(node)] = type(node)(tuple(map(again, draw(st.permutations(node.parts)))), node.kind)
+                made[id(node)] = type(node)(tuple(map(again, draw(st.permutations(node.parts)))), node.type_id)
         return made[id(node)]
 
     return again(query)

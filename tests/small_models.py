@@ -8,10 +8,10 @@ import torch
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, Shape
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape
+from halfgraph.workload.sampling import Questions, Sampler
 from model_oracles import Model
-from query_oracles import Plain, graph_of, kind_list
+from query_oracles import Plain, graph_of, type_list
 
 KINDS = (7, 5, 6)
 RELATIONS = 6  # both directions
@@ -24,7 +24,7 @@ ARCHITECTURES = (
     Architecture("bilinear", "counted", "mean"),
     Architecture("bilinear", "attention", "min", heads=1),
     Architecture("bilinear", "attention", "mean", heads=3, initial="xavier"),
-    Architecture("diagonal", "attention", "min", heads=2, norm_by_kind=True),
+    Architecture("diagonal", "attention", "min", heads=2, norm_by_type=True),
     Architecture("bilinear", "attention", "min", heads=4, activation="none"),
 )
 
@@ -32,7 +32,7 @@ ARCHITECTURES = (
 def name_of(architecture: Architecture) -> str:
     """A short name for a test."""
     names = (architecture.projection, architecture.intersection, architecture.centre, architecture.activation)
-    return "-".join((*names, "kinds")) if architecture.norm_by_kind else "-".join(names)
+    return "-".join((*names, "types")) if architecture.norm_by_type else "-".join(names)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def small_model(architecture: Architecture, dim: int = 5, seed: int = 0) -> Smal
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 2)
-    plain = Plain.of(triples, kind_list(KINDS))
+    plain = Plain.of(triples, type_list(KINDS))
     names = (architecture.projection, architecture.intersection, architecture.centre, architecture.activation)
     return SmallModel(encoder, graph, Model(weights_of(encoder), *names, plain, len(KINDS)))
 

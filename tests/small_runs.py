@@ -12,21 +12,21 @@ import torch
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import STRUCTURES, Shape
-from halfgraph.query.workload import Workload
+from halfgraph.query.structures import STRUCTURES, Shape
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
 from halfgraph.training.loop import Budget, Progress, Told, Validate, train
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import new_encoder
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
+from halfgraph.workload.folder import Workload
+from halfgraph.workload.sampling import Questions, Sampler
 from making import made, tsv
 from oracles import Named
 
 SMALL = Recipe(
-    one_edge=16, longer=4, neighbourhoods=2, kind_negatives=6, other_negatives=6, learning_rate=0.05, hard_negatives=1
+    one_edge=16, longer=4, neighbourhoods=2, type_negatives=6, other_negatives=6, learning_rate=0.05, hard_negatives=1
 )
-HINGE = replace(SMALL, loss="hinge", kind_negatives=2, other_negatives=0)
+HINGE = replace(SMALL, loss="hinge", type_negatives=2, other_negatives=0)
 TINY = Architecture(dim=4, heads=2)
 TWENTY = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
 FEW = tuple(shape for shape in STRUCTURES if shape.name in ("1-chain", "2-inter"))
@@ -60,11 +60,11 @@ def chance(folder: Path, entities: int = 150, triples: int = 1500, seed: int = 0
     return typed(folder, sorted(drawn), dict.fromkeys(names, "thing"), "80/15/5")
 
 
-def typed(folder: Path, triples: Sequence[Named], kinds: dict[str, str], split: str) -> Graph:
-    """The graph of some triples with the kinds of its entities, split."""
-    path = folder / f"kinds{len(list(folder.iterdir()))}.tsv"
-    path.write_text("".join(f"{name}\t{kind}\n" for name, kind in sorted(kinds.items())))
-    return made(folder, tsv(triples), kinds_file=path, split=Shares.parse(split))
+def typed(folder: Path, triples: Sequence[Named], types: dict[str, str], split: str) -> Graph:
+    """The graph of some triples with the types of its entities, split."""
+    path = folder / f"types{len(list(folder.iterdir()))}.tsv"
+    path.write_text("".join(f"{name}\t{type_id}\n" for name, type_id in sorted(types.items())))
+    return made(folder, tsv(triples), types_file=path, split=Shares.parse(split))
 
 
 def training_questions(graph: Graph, shapes: Sequence[Shape] = STRUCTURES, count: int = 200) -> list[Questions]:

@@ -1,4 +1,4 @@
-"""Small random graphs with kinds, and random queries on them, for hypothesis."""
+"""Small random graphs with types, and random queries on them, for hypothesis."""
 
 import contextlib
 import tempfile
@@ -20,36 +20,36 @@ NAMES = ("http://example.org/e0", "/m/0e1", "Side Effect::2", "e3.", "http://dbp
 
 
 @contextlib.contextmanager
-def typed_graph(triples: list[Named], kinds: dict[str, str]) -> Iterator[Graph]:
-    """The graph of some triples whose entities have kinds by a file."""
+def typed_graph(triples: list[Named], types: dict[str, str]) -> Iterator[Graph]:
+    """The graph of some triples whose entities have types by a file."""
     with tempfile.TemporaryDirectory() as folder:
         types = Path(folder) / "types.tsv"
-        types.write_text("".join(f"{entity}\t{kind}\n" for entity, kind in kinds.items()), encoding="utf-8")
-        yield made(Path(folder), tsv(triples), kinds_file=types)
+        types.write_text("".join(f"{entity}\t{type_id}\n" for entity, type_id in types.items()), encoding="utf-8")
+        yield made(Path(folder), tsv(triples), types_file=types)
 
 
 def whole_graph() -> contextlib.AbstractContextManager[Graph]:
     """A graph that has every name: any query of the strategies below can be asked on it."""
     triples = [(head, f"r{number % RELATIONS}", tail) for number, head in enumerate(NAMES) for tail in NAMES]
-    return typed_graph(triples, {name: f"kind {number % KINDS}" for number, name in enumerate(NAMES)})
+    return typed_graph(triples, {name: f"type {number % KINDS}" for number, name in enumerate(NAMES)})
 
 
 @st.composite
 def graph_data(draw: st.DrawFn) -> tuple[list[Named], dict[str, str]]:
-    """Random triples that name every entity and relation, and a kind for each entity."""
+    """Random triples that name every entity and relation, and a type for each entity."""
     relations = [f"r{number}" for number in range(RELATIONS)]
     entity, relation = st.sampled_from(NAMES), st.sampled_from(relations)
     some = draw(st.lists(st.tuples(entity, relation, entity), min_size=4, max_size=40))
     # Every name is there, each relation once in a corner of its own.
     every = [(name, relations[place % RELATIONS], NAMES[(place + 1) % ENTITIES]) for place, name in enumerate(NAMES)]
-    kinds = {name: f"kind {draw(st.integers(0, KINDS - 1))}" for name in NAMES}
-    kinds |= {NAMES[place]: f"kind {place}" for place in range(KINDS)}
-    return some + every, kinds
+    types = {name: f"type {draw(st.integers(0, KINDS - 1))}" for name in NAMES}
+    types |= {NAMES[place]: f"type {place}" for place in range(KINDS)}
+    return some + every, types
 
 
 anchors = st.integers(0, ENTITIES - 1).map(Anchor)
 relations = st.integers(0, 2 * RELATIONS - 1)
-kinds = st.none() | st.integers(0, KINDS - 1)
+types = st.none() | st.integers(0, KINDS - 1)
 
 
 @st.composite
@@ -66,19 +66,19 @@ def dags(draw: st.DrawFn, most: int = 5) -> Query:
             sources[draw(st.sampled_from(later))].append((variable, draw(relations)))
     found: list[Query] = []
     for some in sources:
-        found.append(_variable(some, found, draw(kinds)))
+        found.append(_variable(some, found, draw(types)))
     return found[-1]
 
 
-def _variable(sources: list[tuple[int | Anchor, int]], found: list[Query], kind: int | None) -> Query:
+def _variable(sources: list[tuple[int | Anchor, int]], found: list[Query], type_id: int | None) -> Query:
     """The node of a variable with these edges, each once."""
     once = {(source if isinstance(source, int) else f"entity {source.entity}", way): source for source, way in sources}
     parts = [
         (found[source] if isinstance(source, int) else Anchor(source.entity), way) for (_, way), source in once.items()
     ]
     if len(parts) == 1:
-        return Project(*parts[0], kind)
-    return Intersect(tuple(Project(source, way) for source, way in parts), kind)
+        return Project(*parts[0], type_id)
+    return Intersect(tuple(Project(source, way) for source, way in parts), type_id)
 
 
 def trees() -> st.SearchStrategy[Query]:
@@ -87,10 +87,10 @@ def trees() -> st.SearchStrategy[Query]:
     def further(inner: st.SearchStrategy[Query]) -> st.SearchStrategy[Query]:
         paths = st.lists(st.tuples(inner | anchors, relations), min_size=1, max_size=3, unique_by=_told)
         return st.builds(
-            lambda some, kind: _variable([*enumerate_ways(some)], [s for s, _ in some], kind), paths, kinds
+            lambda some, type_id: _variable([*enumerate_ways(some)], [s for s, _ in some], type_id), paths, types
         )
 
-    first = st.builds(Project, anchors, relations, kinds)
+    first = st.builds(Project, anchors, relations, types)
     return st.recursive(first, further, max_leaves=5)
 
 
@@ -107,28 +107,28 @@ def enumerate_ways(paths: list[tuple[Query, int]]) -> Iterator[tuple[int, int]]:
 
 @st.composite
 def any_queries(draw: st.DrawFn, unions: bool = True) -> Query:
-    """Any query at all: nodes of all kinds over earlier ones, shared or not, doubled parts too."""
+    """Any query at all: nodes of all types over earlier ones, shared or not, doubled parts too."""
     found: list[Query] = [draw(anchors)]
     for _ in range(draw(st.integers(0, 6))):
         node = st.sampled_from(found) | anchors
         parts = st.lists(node, min_size=1, max_size=3).map(tuple)
-        choices = [st.builds(Project, node, relations, kinds), st.builds(Intersect, parts, kinds)]
+        choices = [st.builds(Project, node, relations, types), st.builds(Intersect, parts, types)]
         if unions:
-            choices.append(st.builds(Union, parts, kinds))
+            choices.append(st.builds(Union, parts, types))
             negated = st.lists(node.map(lambda one: Negate(fold(one, Rebuilt()))), min_size=1, max_size=2).map(tuple)
-            choices.append(st.builds(lambda some, no, kind: Intersect((*some, *no), kind), parts, negated, kinds))
+            choices.append(st.builds(lambda some, no, type_id: Intersect((*some, *no), type_id), parts, negated, types))
         found.append(draw(st.one_of(choices)))
     return found[-1]
 
 
-def _plainest(parts: list[Query], kind: int | None) -> Query:
+def _plainest(parts: list[Query], type_id: int | None) -> Query:
     """The node of a variable with these parts, in its plainest form."""
     match parts:
         case [Project() as only]:
-            return Project(only.source, only.relation, kind)
+            return Project(only.source, only.relation, type_id)
         case [Union() as only]:
-            return Union(only.parts, kind)
-    return Intersect(tuple(parts), kind)
+            return Union(only.parts, type_id)
+    return Intersect(tuple(parts), type_id)
 
 
 @st.composite
@@ -140,11 +140,11 @@ def full_trees(draw: st.DrawFn, depth: int = 2) -> Query:
     negative = st.builds(Negate, inner | anchors)
     parts = draw(st.lists(positive, min_size=1, max_size=2, unique_by=signature))
     others = draw(st.lists(anchors | negative if depth else negative, max_size=2, unique_by=signature))
-    return _plainest([*parts, *others], draw(kinds))
+    return _plainest([*parts, *others], draw(types))
 
 
 def store_of(graph: Graph) -> pyoxigraph.Store:
-    """The training triples of a graph with its kinds, in memory."""
+    """The training triples of a graph with its types, in memory."""
     store = pyoxigraph.Store()
     store.bulk_extend(quads(graph, "train"))
     return store

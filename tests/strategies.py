@@ -20,9 +20,9 @@ def named_triples(entities: int = 8, relations: int = 3, most: int = 40) -> st.S
     return st.lists(st.tuples(entity, relation, entity), min_size=1, max_size=most)
 
 
-def types_of(entities: int = 8, kinds: int = 3) -> st.SearchStrategy[dict[str, set[str]]]:
+def types_of(entities: int = 8, types: int = 3) -> st.SearchStrategy[dict[str, set[str]]]:
     """Some types for some entities."""
-    return st.dictionaries(iris("e", entities), st.sets(iris("K", kinds), min_size=1), max_size=entities)
+    return st.dictionaries(iris("e", entities), st.sets(iris("K", types), min_size=1), max_size=entities)
 
 
 def hierarchies(classes: str = "ABCDEF", most: int = 10) -> st.SearchStrategy[list[tuple[str, str]]]:
@@ -48,6 +48,6 @@ _predicates = st.one_of(
 
 
 def statements(with_graphs: bool = False) -> st.SearchStrategy[list[Quad]]:
-    """Some RDF statements of all kinds."""
+    """Some RDF statements of all types."""
     graphs = _graphs if with_graphs else st.just(DefaultGraph())
     return st.lists(st.builds(Quad, _nodes, _predicates, st.one_of(_nodes, _literals), graphs), min_size=1, max_size=25)

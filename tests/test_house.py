@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parent.parent
 HOUSE = ROOT / "src" / "halfgraph"
 ORDER = [
-    *("errors", "graph", "query", "sparql", "model", "training"),
-    *("evaluation", "answering", "serving", "settings", "door", "cli"),
+    *("errors", "graph", "query", "workload", "sparql", "model", "training", "prediction"),
+    *("evaluation", "answering", "serving", "settings", "api", "cli"),
 ]
 FILES = sorted(path for path in HOUSE.rglob("*.py") if path != HOUSE / "__init__.py")
 PAGE = sorted(path for path in (ROOT / "web" / "src").rglob("*") if path.suffix in (".ts", ".css"))

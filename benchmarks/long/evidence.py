@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from halfgraph.answering.edges import Edges, Scale
-from halfgraph.answering.fitting import EVIDENCE, PAIRS, fit
-from halfgraph.answering.scored import Scored
-from halfgraph.door import graph_of
-from halfgraph.evaluation.answerers import MeaningAnswerer
-from halfgraph.evaluation.asked import Asked, of_file
+from halfgraph.api import graph_of
+from halfgraph.evaluation.questions import Asked, of_file
 from halfgraph.evaluation.results import evaluate
+from halfgraph.prediction.answerers import MeaningAnswerer
+from halfgraph.prediction.fitting import EVIDENCE, PAIRS, fit
+from halfgraph.prediction.link_executor import Scored
+from halfgraph.prediction.link_predictor import Edges, Scale
 from halfgraph.settings import read_config
 from halfgraph.training.run import load_encoder
 from halfgraph.training.run_folder import CONFIG

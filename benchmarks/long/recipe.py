@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from halfgraph.evaluation.answerers import VectorAnswerer
 from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.evaluation.ranking import scored
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
-from halfgraph.query.workload import Workload
+from halfgraph.prediction.answerers import VectorAnswerer
 from halfgraph.settings import given_values, training_settings
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import load_encoder, new_encoder, run, start
+from halfgraph.workload.folder import Workload
 
 CHANGES = (
     "",
@@ -30,7 +30,7 @@ CHANGES = (
     "pooled_weight=0.0",
     "initial=xavier",
     "other_negatives=0",
-    "kind_negatives=0,other_negatives=1024",
+    "type_negatives=0,other_negatives=1024",
     "temperature=0.05",
     "learning_rate=0.005",
     "one_edge=256,one_edge_weight=1.0",
@@ -39,7 +39,7 @@ CHANGES = (
     "hard_pooled_weight=0.0",
     "activation=sigmoid",
     "path_length=0.0",
-    "norm_by_kind=true",
+    "norm_by_type=true",
     "centre=mean",
     "model=gqe",
     "model=GQE+KG[min]",

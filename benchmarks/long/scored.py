@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from halfgraph.answering.modes import MODES, Modes, Weighing
-from halfgraph.door import graph_of
-from halfgraph.evaluation.asked import Asked, drawn, of_file
-from halfgraph.evaluation.baselines import neighbour_vote
+from halfgraph.api import graph_of
+from halfgraph.evaluation.questions import Asked, drawn, of_file
 from halfgraph.evaluation.results import evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.baselines import neighbour_vote
+from halfgraph.prediction.predictors import MODES, Modes, Weighing
 from halfgraph.settings import read_config
 from halfgraph.training.run import load_encoder
 from halfgraph.training.run_folder import CONFIG

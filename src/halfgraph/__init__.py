@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from halfgraph.door import (
+    from halfgraph.api import (
         Answers,
         Engine,
         Evaluation,

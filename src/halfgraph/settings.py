@@ -14,6 +14,8 @@ from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
 from halfgraph.training.run_folder import LATER
 
+RENAMED = {"kind_negatives": "type_negatives", "norm_by_kind": "norm_by_type"}  # by runs of earlier versions
+
 
 @dataclass(frozen=True)
 class TrainingSettings:
@@ -111,8 +113,8 @@ def _typed(name: str, value: Any) -> Any:
     if wanted is float and type(value) is int:
         return float(value)
     if type(value) is not wanted:
-        kinds = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-        raise SettingError(name, f'takes {kinds[wanted]}, found "{value}"')
+        types = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
+        raise SettingError(name, f'takes {types[wanted]}, found "{value}"')
     return value
 
 
@@ -120,7 +122,8 @@ def read_config(path: Path) -> TrainingSettings:
     """The settings that a run folder keeps."""
     sections = _read_toml(path)
     try:
-        values = LATER | sections["architecture"] | sections["recipe"]
+        written = sections["architecture"] | sections["recipe"]
+        values = LATER | {RENAMED.get(name, name): value for name, value in written.items()}
         architecture, recipe = (
             {name: values.pop(name) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
         )

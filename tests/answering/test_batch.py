@@ -48,8 +48,8 @@ def test_what_the_store_has_beyond_the_graph_is_among_the_answers(tmp_path):
     assert {one.entity for one in engine.ask_batch([text])[0].known} == {"nowhere", "http://halfgraph.local/city1"}
 
 
-def test_every_kind_of_entity_is_predicted_if_asked_for(engine):
-    assert len(engine.ask_batch([LIVES], top=100, any_kind=True)[0].predicted) == 36 - 5
+def test_every_type_of_entity_is_predicted_if_asked_for(engine):
+    assert len(engine.ask_batch([LIVES], top=100, any_type=True)[0].predicted) == 36 - 5
 
 
 def test_one_that_is_not_sparql_is_refused(engine):

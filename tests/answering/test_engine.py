@@ -13,7 +13,7 @@ def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engin
     assert known == {f"person{i}" for i in range(0, 30, 6)}
     assert len(found.predicted) == 30 - len(known)
     assert not known & {answer.label for answer in found.predicted}
-    assert {answer.kind for answer in found.predicted} == {"Person"}
+    assert {answer.type_id for answer in found.predicted} == {"Person"}
 
 
 def test_predicted_answers_come_best_first_with_the_cosine_as_their_score(engine):
@@ -22,8 +22,8 @@ def test_predicted_answers_come_best_first_with_the_cosine_as_their_score(engine
     assert all(-1 <= score <= 1 for score in scores)
 
 
-def test_any_kind_ranks_every_entity(engine):
-    found = engine.ask("SELECT ?x { <person1> <lives_in> ?x }", top=100, any_kind=True)
+def test_any_type_ranks_every_entity(engine):
+    found = engine.ask("SELECT ?x { <person1> <lives_in> ?x }", top=100, any_type=True)
     assert len(found.known) + len(found.predicted) == 36
 
 
@@ -81,9 +81,9 @@ def test_the_json_is_what_the_server_and_the_page_were_promised(engine):
     assert list(found) == ["variables", "known", "predicted", "explanation", "notes", "mode", "seconds", "target"]
     assert found["variables"] == ["x"]
     first = found["known"][0]
-    assert list(first) == ["entity", "label", "kind", "row"]
+    assert list(first) == ["entity", "label", "type", "row"]
     assert first["row"]["x"] == {"type": "uri", "value": first["entity"], "label": first["label"]}
-    assert [list(one) for one in found["predicted"]] == [["entity", "label", "kind", "score"]] * 2
+    assert [list(one) for one in found["predicted"]] == [["entity", "label", "type", "score"]] * 2
     explanation = found["explanation"]
     assert [node["role"] for node in explanation["nodes"]] == ["anchor", "target"]
     assert explanation["edges"] == [

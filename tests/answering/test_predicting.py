@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from asked import engine_of
-from halfgraph.answering.calibrating import validation_questions
-from halfgraph.answering.confidence import Calibration, Curve
-from halfgraph.answering.modes import MODES, weigh
 from halfgraph.errors import SettingError
-from halfgraph.query.shapes import named_shape
+from halfgraph.prediction.calibrating import validation_questions
+from halfgraph.prediction.calibration import Calibration, Curve
+from halfgraph.prediction.predictors import MODES, weigh
+from halfgraph.query.structures import named_shape
 from small_runs import people
 
 TEXT = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language2> }"
@@ -29,7 +29,7 @@ def engine(tmp_path_factory):
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("text", [TEXT, CHAIN])
 def test_answers_come_in_the_order_of_the_modes_scores(engine, mode, text):
-    found = engine.ask(text, top=8, mode=mode, any_kind=True)
+    found = engine.ask(text, top=8, mode=mode, any_type=True)
     assert found.mode == mode
     query = engine.templates.read(text).query
     shape, anchors, relations = named_shape(query)

@@ -4,9 +4,9 @@ import pytest
 from pyoxigraph import RdfFormat, Store
 
 from asked import engine_of
-from halfgraph.answering.confidence import Calibration, Curve
 from halfgraph.answering.proposals import write_proposed
 from halfgraph.errors import FolderError
+from halfgraph.prediction.calibration import Calibration, Curve
 
 TEXT = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
 ABOUT = """

@@ -5,8 +5,8 @@ import json
 import pytest
 
 import halfgraph
-from halfgraph.answering.confidence import FILE
 from halfgraph.cli import main
+from halfgraph.prediction.calibration import FILE
 from making import made, tsv
 from small_runs import people
 

@@ -19,7 +19,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.training.run_folder import MODEL, load_tensors, save_tensors
 from query_files import SMALL, published, sampled, some_queries, split_graph, write_lines
 
-TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "kind_negatives=6", "other_negatives=6"]
+TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]
 FEW = [word for pair in TINY for word in ("--set", pair)]
 NAMES = ("g", "w", "whole", "cga0", "cga1", "gqe", "queries.jsonl")
 SHORT = ["1p", "2p", "3p", "2i", "3i", "ip", "pi"]
@@ -137,7 +137,7 @@ def test_another_program_finds_the_same_figures_from_the_scores(run: Run, tmp_pa
                 pairs.setdefault(name + suffix, []).append((scores["answer"], scores[one]))
             if many in scores:
                 assert scores[many] == [every[entity] for entity in line[many]]
-                share = percentileofscore(scores[many], scores["answer"], kind="mean") / 100
+                share = percentileofscore(scores[many], scores["answer"], type_id="mean") / 100
                 shares.setdefault(name + suffix, []).append(share)
         answers = {*line["easy"], *line["hard"]}
         others = [score for entity, score in every.items() if entity not in answers]

@@ -79,7 +79,7 @@ def test_an_import_shows_what_was_read_and_makes_a_graph(run: Run) -> None:
     assert outcome.code == 0
     for words in ("statements read", "triples of the graph", "literals", "by their one type"):
         assert words in outcome.out
-    assert f"graph {Graph.open('out').fingerprint}, 3 entities of 1 kinds, 1 relations" in outcome.err
+    assert f"graph {Graph.open('out').fingerprint}, 3 entities of 1 types, 1 relations" in outcome.err
 
 
 def test_import_prints_json_or_nothing_when_asked(run: Run) -> None:
@@ -96,10 +96,10 @@ def test_stats_has_the_promised_fields(run: Run) -> None:
     run("import", "a.ttl", "--out", "a")
     run("import", "b.tsv", "--out", "b", "--split", "80/10/10")
     told = json.loads(run("stats", "a", "--json").out)
-    assert {key: told[key] for key in ("entities", "relations", "kinds", "triples", "literals", "fingerprint")} == {
+    assert {key: told[key] for key in ("entities", "relations", "types", "triples", "literals", "fingerprint")} == {
         "entities": 3,
         "relations": 1,
-        "kinds": 1,
+        "types": 1,
         "triples": {"train": 2, "valid": 0, "test": 0},
         "literals": 2,
         "fingerprint": Graph.open("a").fingerprint,
@@ -111,8 +111,8 @@ def test_stats_has_the_promised_fields(run: Run) -> None:
 
 
 def test_stats_are_shown_as_tables_with_names_as_they_are(run: Run) -> None:
-    write(a__tsv="a\t[bold]\tb\na\t:smile:\tb\n", kinds__tsv="a\t[red]\nb\tB\n")
-    run("import", "a.tsv", "--kinds", "kinds.tsv", "--out", "[out]")
+    write(a__tsv="a\t[bold]\tb\na\t:smile:\tb\n", types__tsv="a\t[red]\nb\tB\n")
+    run("import", "a.tsv", "--types", "types.tsv", "--out", "[out]")
     outcome = run("stats", "[out]", "--plot", "picture.svg")
     assert outcome.code == 0
     for words in ("[bold]", ":smile:", "[out], graph", "[red]", "maximum", "The commonest relations"):
@@ -237,14 +237,14 @@ def test_skip_bad_never_loses_the_rest_of_a_file(run: Run, what: str) -> None:
 
 
 def test_bad_arguments_get_one_line_and_no_folder(run: Run) -> None:
-    write(a__tsv="a\tr\tb\n", kinds__tsv="c\tK\n")
+    write(a__tsv="a\tr\tb\n", types__tsv="c\tK\n")
     Path("folder").mkdir()
     bad = {
         ("missing.nt",): ["missing.nt: no such file", "Check the path"],
         ("folder",): ["folder: the folder has no file named train"],
-        ("a.tsv", "--kinds", "kinds.tsv"): ["kinds.tsv, line 1: no entity c in this graph", "--skip-bad"],
-        ("a.tsv", "--kinds", "nonsense"): ['--kinds: "nonsense" is no file', "nearest, top, one"],
-        ("a.tsv", "--kinds", "folder"): ["folder: is a folder"],
+        ("a.tsv", "--types", "types.tsv"): ["types.tsv, line 1: no entity c in this graph", "--skip-bad"],
+        ("a.tsv", "--types", "nonsense"): ['--types: "nonsense" is no file', "nearest, top, one"],
+        ("a.tsv", "--types", "folder"): ["folder: is a folder"],
         ("a.tsv", "--labels", "missing.tsv"): ["missing.tsv: no such file"],
         ("a.tsv", "--split", "nonsense"): ['--split: cannot read "nonsense"', "90/1/9"],
         ("a.tsv", "--split", "nan/1/1"): ["--split"],
@@ -376,7 +376,7 @@ def test_a_data_set_is_built_from_an_endpoint(run: Run, endpoint: str) -> None:
     assert json.loads(outcome.out)["entities"] == 2
     assert "1 of 2 seeds take part in no triple" in outcome.err
     graph = Graph.open("out")
-    assert graph.kinds.names == ("http://example.org/City",)
+    assert graph.types.names == ("http://example.org/City",)
     assert graph.entities.label(0) == "The A"
     assert graph.description["provenance"]["sources"] == [endpoint]
     query = "SELECT ?x { ?x a <http://example.org/City> }"

@@ -14,7 +14,7 @@ from halfgraph.cli import main
 from halfgraph.training.run_folder import MODEL, STATE, load_tensors
 from query_files import SMALL, sampled, split_graph
 
-TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "kind_negatives=6", "other_negatives=6"]
+TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]
 FEW = [word for pair in TINY for word in ("--set", pair)]
 PROGRAM = Path(sys.executable).parent / "halfgraph"
 
@@ -155,7 +155,7 @@ def test_a_graph_without_a_split_keeps_the_last_weights(run: Run) -> None:
 
 
 def test_the_papers_recipe_is_there(run: Run) -> None:
-    outcome = train(run, "--recipe", "paper", "--set", "other_negatives=0", "--set", "kind_negatives=1", steps=2)
+    outcome = train(run, "--recipe", "paper", "--set", "other_negatives=0", "--set", "type_negatives=1", steps=2)
     assert outcome.code == 0
     text = Path("run/config.toml").read_text()
     for line in ('loss = "hinge"', "margin = 1.0", "hard_negatives = 1", 'initial = "xavier"'):

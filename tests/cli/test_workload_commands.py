@@ -12,7 +12,7 @@ import pytest
 
 from halfgraph.cli import main
 from halfgraph.graph.folder import Graph
-from halfgraph.query.workload import Workload
+from halfgraph.workload.folder import Workload
 from making import tsv
 from query_files import published, read_json_lines, some_queries, write_lines
 

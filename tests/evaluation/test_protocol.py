@@ -11,8 +11,8 @@ from halfgraph.evaluation.metrics import NotANumber
 from halfgraph.evaluation.protocol import PaperScores, paper_scores, query_vectors
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.exact import Ragged
-from halfgraph.query.sampling import Questions
-from halfgraph.query.shapes import STRUCTURES, shape_named
+from halfgraph.query.structures import STRUCTURES, shape_named
+from halfgraph.workload.sampling import Questions
 from model_oracles import cosine
 from small_models import SmallModel, small_model, some_questions
 

@@ -13,18 +13,18 @@ from hypothesis import strategies as st
 from scipy.stats import percentileofscore
 from sklearn.metrics import roc_auc_score
 
-from halfgraph.evaluation.answerers import Scores, VectorAnswerer
 from halfgraph.evaluation.measures import Column, Measures, measures_of
 from halfgraph.evaluation.metrics import NotANumber, percentiles
 from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.evaluation.ranking import Scored, in_order, missing_triples, scored
 from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.prediction.answerers import Scores, VectorAnswerer
 from halfgraph.query.exact import Ragged
-from halfgraph.query.negatives import Judging
-from halfgraph.query.sampling import Questions
-from halfgraph.query.shapes import DRAWN, Shape, shape_named
+from halfgraph.query.structures import DRAWN, Shape, shape_named
 from halfgraph.query.tree import Project, nodes
-from halfgraph.query.workload import Counts, Plan, draw
+from halfgraph.workload.folder import Counts, Plan, draw
+from halfgraph.workload.negatives import Judging
+from halfgraph.workload.sampling import Questions
 from query_oracles import ways
 from small_graphs import Split, splits
 from small_models import small_model
@@ -211,7 +211,7 @@ def test_apr_is_that_of_scipy(seed: int) -> None:
     for name, many in (("2-inter", one.questions.negatives), ("2-inter-hard", one.questions.hard_negatives)):
         assert many is not None
         expected = [
-            percentileofscore(one.answerer.table[row, many[row]], one.answerer.table[row, answer], kind="mean") / 100
+            percentileofscore(one.answerer.table[row, many[row]], one.answerer.table[row, answer], type_id="mean") / 100
             for row, answer in enumerate(one.questions.answers)
             if len(many[row])
         ]
@@ -253,7 +253,7 @@ def fewest(split: Split, questions: Questions, row: int, answer: int) -> int:
 @given(splits(most_entities=6), st.sampled_from(DRAWN), st.integers(0, 1000))
 def test_missing_triples_are_the_fewest_of_all_ways(split: Split, shape: Shape, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    entities, relations = len(split.whole.plain.kinds), split.whole.relation_count
+    entities, relations = len(split.whole.plain.types), split.whole.relation_count
     count = 5
     anchors = rng.integers(0, entities, (count, shape.anchor_count)).astype(np.int32)
     columns = rng.integers(0, relations, (count, shape.relation_count)).astype(np.int32)

@@ -22,13 +22,13 @@ from halfgraph.evaluation.reproduce import (
 )
 from halfgraph.evaluation.table_two import brief_table, table_two, values, write_table
 from halfgraph.graph.folder import Graph
-from halfgraph.query.negatives import Judging
-from halfgraph.query.workload import Counts, Plan, Workload, sample
 from halfgraph.settings import training_settings
 from halfgraph.training.run_folder import METRICS, MODEL, STATE
+from halfgraph.workload.folder import Counts, Plan, Workload, sample
+from halfgraph.workload.negatives import Judging
 from small_runs import Killed, killing_at, people
 
-FEW = {"dim": 4, "heads": 2, "one_edge": 16, "longer": 4, "kind_negatives": 6, "other_negatives": 6}
+FEW = {"dim": 4, "heads": 2, "one_edge": 16, "longer": 4, "type_negatives": 6, "other_negatives": 6}
 SMALL = Plan(Counts(60, 60, 12, 20, 12), judging=Judging(20, 2), threads=1)
 STEPS = 10
 
@@ -186,7 +186,7 @@ def test_the_table_has_gains_parameters_and_baselines(work: Reproduction) -> Non
     figures = values(rows, {"steps": STEPS})["rows"]
     assert figures[0]["gain"]["auc"]["hard"] is None
     assert figures[1]["gain"]["auc"]["hard"] == pytest.approx(100 * (cga - gqe) / gqe)
-    # L kinds of people, cities, countries and languages; d = 4, K = 2: 2Ld^2 and Ld(d + 2K + 1).
+    # L types of people, cities, countries and languages; d = 4, K = 2: 2Ld^2 and Ld(d + 2K + 1).
     assert figures[0]["intersection_parameters"] == 2 * 4 * 4 * 4
     assert figures[1]["intersection_parameters"] == 4 * 4 * (4 + 2 * 2 + 1)
     assert [row["baseline"] for row in figures] == [False, False, True, True]

@@ -9,9 +9,9 @@ from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.query.exchange import import_workload
-from halfgraph.query.shapes import STRUCTURES
-from halfgraph.query.workload import Workload
+from halfgraph.query.structures import STRUCTURES
+from halfgraph.workload.folder import Workload
+from halfgraph.workload.jsonl import import_workload
 from making import made
 from query_files import published, sampled, some_queries, split_graph, write_lines
 from small_runs import Setting

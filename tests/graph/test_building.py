@@ -11,7 +11,7 @@ from halfgraph.graph.importing import Choices
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.statements import LABEL, TYPE
 from halfgraph.graph.store import open_store, quads
-from making import kinds_by_name, made, report_of, short_lived, triples_by_name, tsv
+from making import made, report_of, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, around, entities, of_enough_degree
 from strategies import HERE, iris, named_triples
 
@@ -65,7 +65,7 @@ def test_a_built_graph_has_what_was_said_of_its_entities_and_no_more(tmp_path: P
         (HERE + "b", "http://ontology.org/near", "_:b0"),
     }
     city, town = "http://ontology.org/City", "http://ontology.org/Town"
-    assert kinds_by_name(built) == {HERE + "a": city, HERE + "b": city, "_:b0": town}
+    assert types_by_name(built) == {HERE + "a": city, HERE + "b": city, "_:b0": town}
     assert built.entities.label(built.entities.find(HERE + "a") or 0) == "Ah"  # as it was chosen for the source
     said = {str(quad.triple) for quad in quads(built)}
     assert f'_:b0 <{LABEL}> "a town"' in said
@@ -74,13 +74,13 @@ def test_a_built_graph_has_what_was_said_of_its_entities_and_no_more(tmp_path: P
     assert built.description["prefixes"] == graph.description["prefixes"]
 
 
-def test_a_built_graph_keeps_kinds_and_labels_from_files(tmp_path: Path) -> None:
-    (tmp_path / "kinds.tsv").write_text("a\tA\nb\tB\nc\tC\n")
+def test_a_built_graph_keeps_types_and_labels_from_files(tmp_path: Path) -> None:
+    (tmp_path / "types.tsv").write_text("a\tA\nb\tB\nc\tC\n")
     (tmp_path / "labels.tsv").write_text("a\tThe A\nc\tThe C\nr\tis near\n")
-    files = {"kinds_file": tmp_path / "kinds.tsv", "labels_files": (tmp_path / "labels.tsv",)}
+    files = {"types_file": tmp_path / "types.tsv", "labels_files": (tmp_path / "labels.tsv",)}
     graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", **files)
     built = build(graph, tmp_path / "built", Recipe(["a"], hops=1), Choices())
-    assert kinds_by_name(built) == {"a": "A", "b": "B"}
+    assert types_by_name(built) == {"a": "A", "b": "B"}
     assert built.relations.label(0) == "is near"
     said = {(getattr(quad.subject, "value", ""), quad.predicate.value) for quad in open_store(built)}
     local = "http://halfgraph.local/"

@@ -40,9 +40,9 @@ def answers(store: Store, pattern: str) -> set[str]:
 
 
 def test_the_graph_has_the_size_it_is_said_to_have(graph: NamedTriples) -> None:
-    assert 13_000 <= len(graph.kinds) <= 14_000
+    assert 13_000 <= len(graph.types) <= 14_000
     assert 125_000 <= len(graph.triples) <= 140_000
-    assert sorted(set(graph.kinds.values())) == KINDS.split()
+    assert sorted(set(graph.types.values())) == KINDS.split()
     assert sorted({relation for _, relation, _ in graph.triples}) == RELATIONS.split()
 
 
@@ -51,15 +51,15 @@ def test_no_triple_is_said_twice_or_ties_an_entity_to_itself(graph: NamedTriples
     assert all(head != tail for head, _, tail in graph.triples)
 
 
-def test_every_entity_has_a_kind_and_every_name_a_label(graph: NamedTriples) -> None:
+def test_every_entity_has_a_type_and_every_name_a_label(graph: NamedTriples) -> None:
     entities = {entity for head, _, tail in graph.triples for entity in (head, tail)}
-    assert set(graph.kinds) == entities
+    assert set(graph.types) == entities
     assert set(graph.labels) == entities | set(RELATIONS.split())
     assert all(label == label.strip(" ,") and label for label in graph.labels.values())
 
 
-def test_an_entity_never_has_the_name_of_a_relation_or_of_a_kind(graph: NamedTriples) -> None:
-    assert not set(graph.kinds) & {*RELATIONS.split(), *KINDS.split()}
+def test_an_entity_never_has_the_name_of_a_relation_or_of_a_type(graph: NamedTriples) -> None:
+    assert not set(graph.types) & {*RELATIONS.split(), *KINDS.split()}
 
 
 def test_a_name_is_made_of_letters_digits_underscores_and_inner_hyphens(graph: NamedTriples) -> None:
@@ -81,19 +81,19 @@ def test_nobody_is_two_people_under_one_name(graph: NamedTriples, relation: str)
     assert [head for head, count in uses.items() if count > 1] == []
 
 
-def test_a_relation_leads_from_a_kind_to_one_other_kind(graph: NamedTriples) -> None:
-    ends = {(graph.kinds[head], relation, graph.kinds[tail]) for head, relation, tail in graph.triples}
+def test_a_relation_leads_from_a_type_to_one_other_type(graph: NamedTriples) -> None:
+    ends = {(graph.types[head], relation, graph.types[tail]) for head, relation, tail in graph.triples}
     assert len(ends) == len({(head, relation) for head, relation, _ in ends})
 
 
 def test_people_of_one_name_are_told_apart_by_birth_year_and_then_by_id(graph: NamedTriples) -> None:
-    assert "Bob_Gibson" not in graph.kinds
+    assert "Bob_Gibson" not in graph.types
     assert graph.labels["Bob_Gibson_1935"] == "Bob Gibson (1935)"
-    assert {"Bob_Gibson_1957", "Mike_Brown_brownmi01", "Mike_Brown_brownmi02"} <= set(graph.kinds)
+    assert {"Bob_Gibson_1957", "Mike_Brown_brownmi01", "Mike_Brown_brownmi02"} <= set(graph.types)
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "label"),
+    ("name", "type", "label"),
     [
         ("Hank_Aaron", "person", "Hank Aaron"),
         ("Atlanta_Braves", "franchise", "Atlanta Braves"),
@@ -112,8 +112,8 @@ def test_people_of_one_name_are_told_apart_by_birth_year_and_then_by_id(graph: N
         ("1974", "year", "1974"),
     ],
 )
-def test_names_read_like_what_they_name(graph: NamedTriples, name: str, kind: str, label: str) -> None:
-    assert (graph.kinds[name], graph.labels[name]) == (kind, label)
+def test_names_read_like_what_they_name(graph: NamedTriples, name: str, type_id: str, label: str) -> None:
+    assert (graph.types[name], graph.labels[name]) == (type_id, label)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_an_all_star_team_is_found_under_whichever_code_the_source_has(store: St
 def test_making_the_graph_twice_gives_the_same_in_the_same_order(graph: NamedTriples) -> None:
     again = baseball()
     assert again == graph
-    assert list(again.kinds) == list(graph.kinds)
+    assert list(again.types) == list(graph.types)
     assert list(again.labels) == list(graph.labels)
 
 

@@ -17,7 +17,7 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.folder import VIEWS, Graph, load_array, new_folder, save_array
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
-from making import edges_by_name, kinds_by_name, made, short_lived, triples_by_name, tsv
+from making import edges_by_name, made, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, edges
 from strategies import named_triples
 
@@ -30,7 +30,7 @@ def test_a_graph_opened_again_is_equal(triples: list[Named]) -> None:
         again = Graph.open(str(graph.path))
         assert again.fingerprint == graph.fingerprint
         assert again.description == graph.description
-        assert kinds_by_name(again) == kinds_by_name(graph)
+        assert types_by_name(again) == types_by_name(graph)
         assert set(triples_by_name(again, again.whole)) == set(triples)
         for view in VIEWS:
             assert edges_by_name(again, getattr(again, view)) == edges_by_name(graph, getattr(graph, view))

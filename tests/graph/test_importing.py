@@ -12,7 +12,7 @@ from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import open_store
-from making import choices_of, kinds_by_name, made, nt, report_of, short_lived, triples_by_name, tsv
+from making import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, entities
 from strategies import named_triples
 
@@ -83,14 +83,14 @@ def test_a_training_file_of_literals_alone_loses_no_test_triple(tmp_path: Path) 
     assert graph.description["counts"]["triples"] == {"train": 0, "valid": 0, "test": 1}
 
 
-def test_files_beside_a_split_give_kinds_and_labels(tmp_path: Path) -> None:
+def test_files_beside_a_split_give_types_and_labels(tmp_path: Path) -> None:
     types = "".join(f"{name}\tLetter\n" for name in "abcxy")
     folder = published(tmp_path / "split", types=types, labels="a\tThe A\tmore\nb\tThe B\n", relations="r\tis near\n")
     graph = import_graph([folder], tmp_path / "graph", Choices())
-    assert set(kinds_by_name(graph).values()) == {"Letter"}
+    assert set(types_by_name(graph).values()) == {"Letter"}
     assert graph.entities.label(graph.entities.find("a") or 0) == "The A"
     assert graph.relations.label(graph.relations.find("r") or 0) == "is near"
-    assert set(kinds_by_name(import_graph([folder], tmp_path / "one", Choices(kinds="one"))).values()) == {"Entity"}
+    assert set(types_by_name(import_graph([folder], tmp_path / "one", Choices(types="one"))).values()) == {"Entity"}
 
 
 def test_two_files_for_one_part_of_a_split_are_refused(tmp_path: Path) -> None:
@@ -106,32 +106,32 @@ def test_a_folder_without_train_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv"])
-def test_kinds_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> None:
-    kinds = tmp_path / f"kinds.{ending}"
-    kinds.write_text("a\tA\nb\tB\n" if ending == "tsv" else 'a,"A"\n\nb,B\n')
-    graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", kinds_file=kinds)
-    assert kinds_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
+def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> None:
+    types = tmp_path / f"types.{ending}"
+    types.write_text("a\tA\nb\tB\n" if ending == "tsv" else 'a,"A"\n\nb,B\n')
+    graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", types_file=types)
+    assert types_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
     assert report_of(graph)["types in a file"] == 2
-    assert graph.description["kinds"]["ways"] == {"by their one type": 2, "by the relations they take part in": 1}
+    assert graph.description["types"]["ways"] == {"by their one type": 2, "by the relations they take part in": 1}
 
 
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
-    kinds = tmp_path / "kinds.tsv"
-    kinds.write_text("alpha\tA\nalpa\tA\nunheard of\tB\n")
+    types = tmp_path / "types.tsv"
+    types.write_text("alpha\tA\nalpa\tA\nunheard of\tB\n")
     with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*--skip-bad") as refusal:
-        made(tmp_path, "alpha\tr\tbeta\n", kinds_file=kinds)
-    assert refusal.value.path == kinds
-    graph = made(tmp_path, "alpha\tr\tbeta\n", kinds_file=kinds, skip_bad=True)
+        made(tmp_path, "alpha\tr\tbeta\n", types_file=types)
+    assert refusal.value.path == types
+    graph = made(tmp_path, "alpha\tr\tbeta\n", types_file=types, skip_bad=True)
     assert report_of(graph)["types of unknown entities"] == 2
-    assert kinds_by_name(graph) == {"alpha": "A", "beta": "Thing"}
+    assert types_by_name(graph) == {"alpha": "A", "beta": "Thing"}
 
 
 def test_a_types_file_of_one_column_is_refused_or_counted(tmp_path: Path) -> None:
-    kinds = tmp_path / "kinds.tsv"
-    kinds.write_text("a\tA\nb\n")
+    types = tmp_path / "types.tsv"
+    types.write_text("a\tA\nb\n")
     with pytest.raises(InputError, match="line 2: expected 2 columns"):
-        made(tmp_path, "a\tr\tb\n", kinds_file=kinds)
-    assert report_of(made(tmp_path, "a\tr\tb\n", kinds_file=kinds, skip_bad=True))["malformed"] == 1
+        made(tmp_path, "a\tr\tb\n", types_file=types)
+    assert report_of(made(tmp_path, "a\tr\tb\n", types_file=types, skip_bad=True))["malformed"] == 1
 
 
 @given(named_triples(), st.booleans())
@@ -217,13 +217,13 @@ def test_an_import_does_not_touch_what_is_there(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
 
 
-def test_entities_are_numbered_kind_by_kind_and_by_name(tmp_path: Path) -> None:
-    kinds = tmp_path / "kinds.tsv"
-    kinds.write_text("d\tA\nb\tA\na\tB\nc\tB\n")
-    graph = made(tmp_path, "d\tz\tc\nb\ty\ta\n", kinds_file=kinds)
+def test_entities_are_numbered_type_by_type_and_by_name(tmp_path: Path) -> None:
+    types = tmp_path / "types.tsv"
+    types.write_text("d\tA\nb\tA\na\tB\nc\tB\n")
+    graph = made(tmp_path, "d\tz\tc\nb\ty\ta\n", types_file=types)
     assert list(graph.entities.names) == ["b", "d", "a", "c"]
     assert list(graph.relations.names) == ["y", "z"]
-    assert graph.kinds.starts.tolist() == [0, 2, 4]
+    assert graph.types.starts.tolist() == [0, 2, 4]
     assert [graph.relation_name(r) for r in range(4)] == ["y", "y^-1", "z", "z^-1"]
 
 
@@ -234,16 +234,16 @@ def test_a_file_name_that_is_not_utf_8_is_no_obstacle(tmp_path: Path) -> None:
     assert graph.description["provenance"]["sources"] == [f"{tmp_path}/caf\ufffd.tsv"]
 
 
-def test_triples_in_memory_become_a_graph_with_kinds_labels_and_attribution(tmp_path: Path) -> None:
+def test_triples_in_memory_become_a_graph_with_types_labels_and_attribution(tmp_path: Path) -> None:
     named = NamedTriples(
         triples=[("a", "r", "b")],
-        kinds={"a": "A", "b": "B"},
+        types={"a": "A", "b": "B"},
         labels={"a": "The A", "r": "is near"},
         base="http://demo.example/",
         attribution="by someone",
     )
     graph = import_named(named, tmp_path / "graph", Choices(), "demo")
-    assert kinds_by_name(graph) == {"a": "A", "b": "B"}
+    assert types_by_name(graph) == {"a": "A", "b": "B"}
     assert graph.description["provenance"]["attribution"] == "by someone"
     assert graph.namer.iri("a") == "http://demo.example/a"
     assert open_store(graph).query("ASK { <http://demo.example/a> a <http://demo.example/A> }")

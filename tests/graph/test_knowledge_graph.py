@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph, edge_keys
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph, edge_keys
 from making import edges_by_name, short_lived, triples_by_name, tsv
 from oracles import Named, edges, entities
 from strategies import named_triples
@@ -14,7 +14,7 @@ ids = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.integers(0, 5)
 
 def graph_of(triples: list[tuple[int, int, int]]) -> KnowledgeGraph:
     rows = np.array([(head, 2 * relation, tail) for head, relation, tail in triples], dtype=np.int32).reshape(-1, 3)
-    return KnowledgeGraph.of(rows, Kinds(("Entity",), np.array([0, 6])), relation_count=6)
+    return KnowledgeGraph.of(rows, EntityTypes(("Entity",), np.array([0, 6])), relation_count=6)
 
 
 @given(named_triples())
@@ -49,7 +49,7 @@ def test_the_inverse_of_a_relation_leads_back(triples: list[tuple[int, int, int]
 @given(ids)
 def test_triples_make_the_same_graph_again(triples: list[tuple[int, int, int]]) -> None:
     graph = graph_of(triples)
-    again = KnowledgeGraph.of(graph.triples(), graph.kinds, graph.relation_count)
+    again = KnowledgeGraph.of(graph.triples(), graph.types, graph.relation_count)
     for part in ("starts", "relations", "tails"):
         assert np.array_equal(getattr(graph, part), getattr(again, part))
 
@@ -60,11 +60,11 @@ def test_the_degree_is_the_number_of_triples_an_entity_takes_part_in(triples: li
     assert graph_of(triples).degrees().tolist() == [ends.count(entity) for entity in range(6)]
 
 
-def test_a_kind_is_a_range_of_ids() -> None:
-    kinds = Kinds(("A", "B", "C"), np.array([0, 2, 2, 5]))
-    assert kinds.of(np.arange(5)).tolist() == [0, 0, 2, 2, 2]
-    assert kinds.sizes.tolist() == [2, 0, 3]
-    assert len(kinds) == 3
+def test_a_type_is_a_range_of_ids() -> None:
+    types = EntityTypes(("A", "B", "C"), np.array([0, 2, 2, 5]))
+    assert types.of(np.arange(5)).tolist() == [0, 0, 2, 2, 2]
+    assert types.sizes.tolist() == [2, 0, 3]
+    assert len(types) == 3
 
 
 def test_a_graph_too_large_to_number_is_refused() -> None:

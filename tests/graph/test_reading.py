@@ -158,13 +158,13 @@ def test_the_order_of_rdf_statements_does_not_change_the_fingerprint(quads: list
         assert list(one.entities.labels) == list(other.entities.labels)
 
 
-def test_another_triple_name_or_kind_changes_the_fingerprint(tmp_path: Path) -> None:
+def test_another_triple_name_or_type_changes_the_fingerprint(tmp_path: Path) -> None:
     graphs = [
         made(tmp_path, "a\tr\tb\na\tr\tc\n"),
         made(tmp_path, "a\tr\tb\nb\tr\tc\n"),
         made(tmp_path, "a\tr\tb\na\tr\td\n"),
         made(tmp_path, "a\ts\tb\na\ts\tc\n"),
-        made(tmp_path, "a\tr\tb\na\tr\tc\n", kinds="one"),
+        made(tmp_path, "a\tr\tb\na\tr\tc\n", types="one"),
     ]
     assert len({graph.fingerprint for graph in graphs}) == 5
 

@@ -123,7 +123,7 @@ def node(name: str) -> NamedNode:
 
 
 def some_triples(count: int) -> set[Triple]:
-    """Triples whose objects are of every kind, each text awkward to write down."""
+    """Triples whose objects are of every type, each text awkward to write down."""
     objects: list[NamedNode | Literal | BlankNode] = [
         node("o"),
         Literal('a "quoted"\nline'),

@@ -22,7 +22,7 @@ def test_the_counts_are_those_of_the_triples(triples: list[Named]) -> None:
         assert figures["entities"] == len({end for head, _, tail in triples for end in (head, tail)})
         assert figures["relations"] == len({relation for _, relation, _ in triples})
         assert sum(figures["triples"].values()) == len(set(triples))
-        assert sum(figures["kind_sizes"].values()) == figures["entities"]
+        assert sum(figures["type_sizes"].values()) == figures["entities"]
         relations = [relation for _, relation, _ in set(triples)]
         assert figures["frequent_relations"] == {name: relations.count(name) for name in set(relations)}
         assert figures["degrees"]["mean"] == pytest.approx(2 * len(set(triples)) / figures["entities"], abs=0.006)
@@ -58,11 +58,11 @@ def test_the_commonest_relations_come_first(tmp_path: Path) -> None:
 
 @pytest.fixture
 def odd(tmp_path: Path) -> Graph:
-    (tmp_path / "kinds.tsv").write_text("a\tprice in $\nb\t$x^\n")
-    return made(tmp_path, "a\tr\tb\n", kinds_file=tmp_path / "kinds.tsv")
+    (tmp_path / "types.tsv").write_text("a\tprice in $\nb\t$x^\n")
+    return made(tmp_path, "a\tr\tb\n", types_file=tmp_path / "types.tsv")
 
 
-def test_a_picture_is_written_whatever_the_kinds_are_called(tmp_path: Path, odd: Graph) -> None:
+def test_a_picture_is_written_whatever_the_types_are_called(tmp_path: Path, odd: Graph) -> None:
     for ending in ("png", "svg", "pdf"):
         plot_graph(odd, tmp_path / f"picture.{ending}")
         assert (tmp_path / f"picture.{ending}").stat().st_size > 1000

@@ -96,10 +96,10 @@ def test_strange_names_make_iris_that_queries_can_use(tmp_path: Path, name: str)
     assert [row[0].value for row in rows] == ["http://halfgraph.local/b"]  # type: ignore[union-attr]
 
 
-def test_kinds_and_labels_from_files_are_in_the_store_as_stated(tmp_path: Path) -> None:
-    (tmp_path / "kinds.tsv").write_text("a\tA\na\tB\n")
+def test_types_and_labels_from_files_are_in_the_store_as_stated(tmp_path: Path) -> None:
+    (tmp_path / "types.tsv").write_text("a\tA\na\tB\n")
     (tmp_path / "labels.tsv").write_text('a\tThe "A"\n')
-    graph = made(tmp_path, "a\tr\tb\n", kinds_file=tmp_path / "kinds.tsv", labels_files=(tmp_path / "labels.tsv",))
+    graph = made(tmp_path, "a\tr\tb\n", types_file=tmp_path / "types.tsv", labels_files=(tmp_path / "labels.tsv",))
     found = {(quad.subject.value, quad.predicate.value, quad.object.value) for quad in open_store(graph)}  # type: ignore[union-attr]
     local = "http://halfgraph.local/"
     assert found == {

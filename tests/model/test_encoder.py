@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
 from halfgraph.model.encoder import Architecture, Embedded, Encoder
-from halfgraph.query.prefixes import COMMON
-from halfgraph.query.shapes import STRUCTURES, UNIONS, shape_named
+from halfgraph.query.structures import STRUCTURES, UNIONS, shape_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, nodes
+from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.reading import read
 from making import made, tsv
-from model_oracles import Model, attention, bilinear, cosine, look_up, usual_kind
+from model_oracles import Model, attention, bilinear, cosine, look_up, usual_type
 from small_graphs import Small, queries, reordered
 from small_models import (
     ARCHITECTURES,
@@ -53,9 +53,9 @@ def small_queries(**choices: Any) -> st.SearchStrategy[Query]:
 
 
 def ends_in_relations(query: Query) -> bool:
-    """Whether a relation leads to every intersected variable, so that it has a kind."""
+    """Whether a relation leads to every intersected variable, so that it has a type."""
     return all(
-        isinstance(node, Project) or getattr(node, "kind", None) is not None or _has_relation(node)
+        isinstance(node, Project) or getattr(node, "type", None) is not None or _has_relation(node)
         for node in nodes(query)
         if not isinstance(node, Anchor)
     )
@@ -185,45 +185,45 @@ def test_a_score_is_the_cosine(model: SmallModel) -> None:
         assert against_all[row, answer] == pytest.approx(scores[row], abs=1e-12)
 
 
-# The kind of a variable
+# The type of a variable
 
 
-def test_a_variable_is_of_the_kind_that_the_query_says(model: SmallModel) -> None:
-    node = Intersect((Project(Anchor(0), 0), Project(Anchor(1), 2)), kind=1)
-    assert model.encoder.kinds_of(node, 1).tolist() == [1]
+def test_a_variable_is_of_the_type_that_the_query_says(model: SmallModel) -> None:
+    node = Intersect((Project(Anchor(0), 0), Project(Anchor(1), 2)), type_id=1)
+    assert model.encoder.types_of(node, 1).tolist() == [1]
     column = Anchor(np.array([0, 1, 2], np.int32))
-    batch = Intersect((Project(column, np.zeros(3, np.int32)),) * 2, kind=2)
-    assert model.encoder.kinds_of(batch, 3).tolist() == [2, 2, 2]
+    batch = Intersect((Project(column, np.zeros(3, np.int32)),) * 2, type_id=2)
+    assert model.encoder.types_of(batch, 3).tolist() == [2, 2, 2]
 
 
-def test_a_variable_without_a_kind_is_of_the_usual_one_at_the_end_of_its_relations(model: SmallModel) -> None:
+def test_a_variable_without_a_type_is_of_the_usual_one_at_the_end_of_its_relations(model: SmallModel) -> None:
     for one, other in permutations(range(RELATIONS), 2):
         node = Intersect((Project(Anchor(0), one), Project(Project(Anchor(1), 3), other)))
-        assert model.encoder.kinds_of(node, 1).tolist() == [usual_kind(model.plain, len(KINDS), [one, other])]
+        assert model.encoder.types_of(node, 1).tolist() == [usual_type(model.plain, len(KINDS), [one, other])]
 
 
-def test_the_usual_kind_is_told_row_by_row_and_through_nested_intersections(model: SmallModel) -> None:
+def test_the_usual_type_is_told_row_by_row_and_through_nested_intersections(model: SmallModel) -> None:
     relations = [np.arange(RELATIONS, dtype=np.int32), np.arange(RELATIONS, dtype=np.int32)[::-1].copy()]
     anchor = Anchor(np.zeros(RELATIONS, np.int32))
     inner = Intersect(tuple(Project(anchor, column) for column in relations))
     node = Intersect((inner, Project(anchor, relations[0])))
     expected = [
-        usual_kind(model.plain, len(KINDS), [relation, RELATIONS - 1 - relation, relation])
+        usual_type(model.plain, len(KINDS), [relation, RELATIONS - 1 - relation, relation])
         for relation in range(RELATIONS)
     ]
-    assert model.encoder.kinds_of(node, RELATIONS).tolist() == expected
+    assert model.encoder.types_of(node, RELATIONS).tolist() == expected
 
 
-def test_the_usual_kind_does_not_depend_on_the_order_of_parts() -> None:
-    # Sevenths: rounded sums of 1, 2 and 3 of them differ with their order, so that either kind would come first.
+def test_the_usual_type_does_not_depend_on_the_order_of_parts() -> None:
+    # Sevenths: rounded sums of 1, 2 and 3 of them differ with their order, so that either type would come first.
     shares = [(0, 3, 3, 6, 7, 8, 9), (0, 0, 3, 6, 7, 8, 9), (0, 0, 0, 3, 3, 3, 6)]
-    tails = [[kind + row[:place].count(kind) for place, kind in enumerate(row)] for row in shares]
+    tails = [[type_id + row[:place].count(type_id) for place, type_id in enumerate(row)] for row in shares]
     triples = tuple((0, 2 * relation, tail) for relation, row in enumerate(tails) for tail in row)
     small = Small(triples, (3, 3, 1, 1, 1, 1), RELATIONS)
     encoder = Encoder(replace(CGA, dim=2), small.graph, torch.Generator())
     for order in permutations((0, 2, 4)):
         node = Intersect(tuple(Project(Anchor(0), relation) for relation in order))
-        assert encoder.kinds_of(node, 1).tolist() == [0]
+        assert encoder.types_of(node, 1).tolist() == [0]
 
 
 # Unions
@@ -240,10 +240,10 @@ def test_a_query_with_a_union_has_no_vector_and_its_disjuncts_have_one_each(mode
         np.testing.assert_allclose(vectors[0], model.oracle.vector(way), **EXACT)
 
 
-def test_a_union_of_a_kind_has_disjuncts_of_that_kind(model: SmallModel) -> None:
+def test_a_union_of_a_type_has_disjuncts_of_that_type(model: SmallModel) -> None:
     paths = (Project(Anchor(1), 0), Project(Anchor(2), 2))
-    for way in disjuncts(Union(paths, kind=1)):
-        assert way.kind == 1
+    for way in disjuncts(Union(paths, type_id=1)):
+        assert way.type_id == 1
         np.testing.assert_allclose(encoded(model, way)[0][0], model.oracle.vector(way), **EXACT)
 
 
@@ -271,9 +271,9 @@ def test_listing_1_is_two_projections_an_intersection_and_a_projection(tmp_path:
     triples = [line.split() for line in DBPEDIA.strip().splitlines()]
     names = sorted({name for head, _, tail in triples for name in (head, tail)})
     classes = {name: CLASSES.get(name, "Place" if "University" in name else "Person") for name in names}
-    (tmp_path / "kinds").write_text("".join(f"{dbr}{name}\t{dbo}{kind}\n" for name, kind in classes.items()))
+    (tmp_path / "types").write_text("".join(f"{dbr}{name}\t{dbo}{type_id}\n" for name, type_id in classes.items()))
     content = tsv((dbr + head, dbo + relation, dbr + tail) for head, relation, tail in triples)
-    graph = made(tmp_path, content, kinds_file=tmp_path / "kinds")
+    graph = made(tmp_path, content, types_file=tmp_path / "types")
     encoder = Encoder(replace(CGA, dim=4), graph.train, torch.Generator().manual_seed(0)).double()
     with torch.no_grad():
         (vectors,) = encoder.encode([read(LISTING_1, graph).query])
@@ -290,7 +290,7 @@ def test_listing_1_is_two_projections_an_intersection_and_a_projection(tmp_path:
     p1 = moved(entity("University_of_California,_Los_Angeles"), "almaMater^-1")
     p2 = moved(entity("Escape_Clause"), "guest")
     own = {name.removeprefix("intersection."): value for name, value in weights.items()}
-    person = attention(own, "min", graph.kinds.names.index(f"{dbo}Person"), [p1, p2])
+    person = attention(own, "min", graph.types.names.index(f"{dbo}Person"), [p1, p2])
     np.testing.assert_allclose(vectors[0].numpy(), moved(person, "deathCause"), **EXACT)
 
 
@@ -340,7 +340,7 @@ def test_an_oracle_reads_the_weights_by_name(model: SmallModel) -> None:
 
 def test_paths_of_one_length_meet_as_if_their_own_lengths_were_nothing() -> None:
     """A relation that makes vectors three times as long changes where paths meet, unless their length is set."""
-    query = Intersect((Project(Anchor(0), 0), Project(Anchor(1), 2)), kind=0)
+    query = Intersect((Project(Anchor(0), 0), Project(Anchor(1), 2)), type_id=0)
     for length, is_same in ((0.0, False), (2.0, True)):
         model = small_model(replace(CGA, path_length=length))
         before = encoded(model, query)[0]

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 import model_oracles
-from halfgraph.model.intersection import Attention, Counted, Gqe, KindNorm, Simple
+from halfgraph.model.intersection import Attention, Counted, Gqe, Simple, TypeNorm
 from halfgraph.model.segments import Groups
 
 KINDS = torch.tensor([2, 0, 2, 1])
@@ -19,7 +19,7 @@ def drawn(*shape: int, seed: int = 0) -> Tensor:
 
 
 def attention(**given: object) -> Attention:
-    """An attention over three kinds whose every weight is random."""
+    """An attention over three types whose every weight is random."""
     made = Attention(3, 4, **{"heads": 2, "centre": "min", "generator": torch.Generator(), **given}).double()  # type: ignore[arg-type]
     return shaken(made)
 
@@ -43,7 +43,7 @@ OPERATORS: dict[str, Callable[[], nn.Module]] = {
     "gqe-min": lambda: gqe("min"),
     "attention": attention,
     "attention-mean-1": lambda: attention(heads=1, centre="mean"),
-    "attention-kinds": lambda: attention(heads=8, norm_by_kind=True),
+    "attention-types": lambda: attention(heads=8, norm_by_type=True),
     "attention-none": lambda: attention(activation="none"),
 }
 NAMES = sorted(OPERATORS)
@@ -55,7 +55,7 @@ def weights_of(module: nn.Module) -> dict[str, np.ndarray]:
 
 def expected(name: str, operator: nn.Module, parts: Tensor, row: int) -> np.ndarray:
     """What the equations give for one row."""
-    vectors, kind = list(parts[row].numpy()), int(KINDS[row])
+    vectors, type_id = list(parts[row].numpy()), int(KINDS[row])
     if name == "counted":
         return model_oracles.counted([int(count) for count in MATCHES[row][: len(vectors)]], vectors)
     sort, _, rest = name.partition("-")
@@ -63,9 +63,9 @@ def expected(name: str, operator: nn.Module, parts: Tensor, row: int) -> np.ndar
     if sort == "simple":
         return model_oracles.PSI[psi](vectors)
     if sort == "gqe":
-        return model_oracles.gqe(weights_of(operator), psi, kind, vectors)
+        return model_oracles.gqe(weights_of(operator), psi, type_id, vectors)
     activation = "none" if rest == "none" else "sigmoid"
-    return model_oracles.attention(weights_of(operator), psi, kind, vectors, activation)
+    return model_oracles.attention(weights_of(operator), psi, type_id, vectors, activation)
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
@@ -109,7 +109,7 @@ def test_rows_do_not_see_each_other(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if not name.startswith(("simple", "counted"))])
-def test_every_kind_has_weights_of_its_own(name: str) -> None:
+def test_every_type_has_weights_of_its_own(name: str) -> None:
     operator, parts = OPERATORS[name](), drawn(1, 2, 4).expand(3, -1, -1)
     found = operator(parts, torch.arange(3), MATCHES[:3, :2])
     assert not torch.allclose(found[0], found[1])
@@ -150,16 +150,16 @@ def test_a_path_counts_by_the_inverse_of_what_it_matches_as_wang_et_al_say() -> 
     torch.testing.assert_close(found, torch.tensor([[(1 / 450) / (1 / 450 + 1 / 5)]], dtype=torch.float64))
 
 
-def test_a_norm_by_kind_is_the_shared_one_where_the_kinds_agree() -> None:
-    shared, by_kind = KindNorm(1, 4).double(), KindNorm(3, 4).double()
+def test_a_norm_by_type_is_the_shared_one_where_the_types_agree() -> None:
+    shared, by_type = TypeNorm(1, 4).double(), TypeNorm(3, 4).double()
     with torch.no_grad():
         shared.scale.copy_(drawn(1, 4))
         shared.shift.copy_(drawn(1, 4, seed=1))
-        by_kind.scale.copy_(shared.scale.expand(3, -1))
-        by_kind.shift.copy_(shared.shift.expand(3, -1))
+        by_type.scale.copy_(shared.scale.expand(3, -1))
+        by_type.shift.copy_(shared.shift.expand(3, -1))
     vectors = drawn(len(KINDS), 4)
-    torch.testing.assert_close(shared(vectors, KINDS), by_kind(vectors, KINDS), rtol=0, atol=1e-12)
+    torch.testing.assert_close(shared(vectors, KINDS), by_type(vectors, KINDS), rtol=0, atol=1e-12)
 
 
-def test_one_kind_alone_may_have_a_norm_by_kind() -> None:
-    assert torch.isfinite(KindNorm(1, 4).double()(drawn(2, 4), torch.tensor([0, 0]))).all()
+def test_one_type_alone_may_have_a_norm_by_type() -> None:
+    assert torch.isfinite(TypeNorm(1, 4).double()(drawn(2, 4), torch.tensor([0, 0]))).all()

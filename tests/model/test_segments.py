@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from halfgraph.model.kernels import MANY
+from halfgraph.model._kernels import MANY
 from halfgraph.model.segments import Groups, grouped_matmul
 from halfgraph.model.threads import SHARED
 

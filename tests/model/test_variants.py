@@ -23,9 +23,9 @@ TABLE_2 = [
 ]
 
 
-def paper_count(intersection: str, kinds: int, dim: int, heads: int) -> int:
+def paper_count(intersection: str, types: int, dim: int, heads: int) -> int:
     """The paper's count of an intersection's parameters."""
-    return {"attention": kinds * dim * (dim + 2 * heads + 1), "gqe": 2 * kinds * dim * dim}.get(intersection, 0)
+    return {"attention": types * dim * (dim + 2 * heads + 1), "gqe": 2 * types * dim * dim}.get(intersection, 0)
 
 
 def test_the_rows_are_those_of_the_paper_in_its_order() -> None:
@@ -48,7 +48,7 @@ def test_parameters_are_counted_as_the_paper_counts_them(row: Variant) -> None:
     encoder = Encoder(architecture, graph, torch.Generator().manual_seed(0))
     count = paper_count(architecture.intersection, len(KINDS), 6, architecture.heads)
     assert architecture.intersection_parameters(len(KINDS)) == count
-    # The paper leaves out the two layer normalisations, which have 4d parameters for all kinds together.
+    # The paper leaves out the two layer normalisations, which have 4d parameters for all types together.
     norms = 4 * 6 if architecture.intersection == "attention" else 0
     assert sum(parameter.numel() for parameter in encoder.intersection.parameters()) == count + norms
     of_relation = 6 if architecture.projection == "translation" else 6 * 6

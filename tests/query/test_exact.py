@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from halfgraph.errors import UnknownName
 from halfgraph.query.exact import Exact, Ragged, in_pieces, pinned
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.shapes import NAMED, shape_named
+from halfgraph.query.structures import NAMED, shape_named
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, disjuncts, shared_variables
 from query_oracles import answers, answers_by_assignment, graph_of
 from small_graphs import Small, graphs_and_queries, queries, smalls, unshared
@@ -52,10 +52,10 @@ def _as_unions(node: Query, made: dict[int, Query]) -> Query:
             case Anchor():
                 made[id(node)] = node
             case Project():
-                made[id(node)] = Project(_as_unions(node.source, made), node.relation, node.kind)
+                made[id(node)] = Project(_as_unions(node.source, made), node.relation, node.type_id)
             case Intersect() | Union():
                 parts = (part for part in node.parts if not isinstance(part, Negate))
-                made[id(node)] = Union(tuple(_as_unions(part, made) for part in parts), node.kind)
+                made[id(node)] = Union(tuple(_as_unions(part, made) for part in parts), node.type_id)
     return made[id(node)]
 
 
@@ -68,12 +68,12 @@ def test_an_entity_is_an_answer_just_if_it_is_among_the_answers(given_, relaxed)
 
 
 @given(smalls(6))
-def test_membership_agrees_with_the_answers_on_all_paths_of_two_edges_whatever_the_kind_between(small):
-    count, exact = len(small.plain.kinds), Exact(small.graph)
+def test_membership_agrees_with_the_answers_on_all_paths_of_two_edges_whatever_the_type_between(small):
+    count, exact = len(small.plain.types), Exact(small.graph)
     relations = range(small.relation_count)
     rows = np.array(list(product(range(count), relations, relations, range(count))), np.int32)
-    for kind in (None, *range(len(small.sizes))):
-        batch = compile_query(Project(Project(Anchor(rows[:, 0]), rows[:, 1], kind), rows[:, 2]))
+    for type_id in (None, *range(len(small.sizes))):
+        batch = compile_query(Project(Project(Anchor(rows[:, 0]), rows[:, 1], type_id), rows[:, 2]))
         sets = exact.answer_sets(batch)
         among = [entity in found for entity, found in zip(rows[:, 3], sets, strict=True)]
         assert exact.have_answers(batch, rows[:, 3]).tolist() == among
@@ -82,9 +82,9 @@ def test_membership_agrees_with_the_answers_on_all_paths_of_two_edges_whatever_t
 @given(smalls(), st.sampled_from(NAMED), st.booleans(), st.integers(0, 2**32))
 def test_a_batch_has_the_answers_of_its_queries_one_by_one(small, shape, relaxed, seed):
     generator = np.random.default_rng(seed)
-    anchors = generator.integers(0, len(small.plain.kinds), (12, shape.anchor_count), dtype=np.int32)
+    anchors = generator.integers(0, len(small.plain.types), (12, shape.anchor_count), dtype=np.int32)
     relations = generator.integers(0, small.relation_count, (12, shape.relation_count), dtype=np.int32)
-    entities = generator.integers(0, len(small.plain.kinds), 12, dtype=np.int32)
+    entities = generator.integers(0, len(small.plain.types), 12, dtype=np.int32)
     exact, batch = Exact(small.graph, relaxed), compile_query(shape.fill(anchors, relations))
     sets, hits = exact.answer_sets(batch), exact.have_answers(batch, entities)
     for row in range(12):
@@ -96,7 +96,7 @@ def test_a_batch_has_the_answers_of_its_queries_one_by_one(small, shape, relaxed
 @given(st.data())
 def test_a_batch_with_shared_variables_has_the_answers_of_its_queries_one_by_one(data):
     small = data.draw(smalls())
-    entity = st.integers(0, len(small.plain.kinds) - 1)
+    entity = st.integers(0, len(small.plain.types) - 1)
     column = np.array(data.draw(st.lists(entity, min_size=3, max_size=3)), np.int32)
     shared = Project(Anchor(column), data.draw(st.integers(0, small.relation_count - 1)))
     rest = data.draw(queries(small, most_nodes=3))
@@ -182,12 +182,12 @@ def test_a_branch_that_does_not_need_an_impossible_variable_still_answers():
     assert relaxed.answers(Intersect((Project(Anchor(0), 0), impossible))).tolist() == [1]
 
 
-def test_a_query_that_asks_for_a_kind_gets_no_other():
+def test_a_query_that_asks_for_a_type_gets_no_other():
     exact = Exact(TRIANGLE)
-    assert exact.answers(Project(Anchor(1), 0, kind=1)).tolist() == [2]
-    assert exact.answers(Project(Anchor(1), 0, kind=0)).tolist() == []
-    assert not exact.has_answer(Project(Anchor(1), 0, kind=0), 2)
-    assert exact.answers(Intersect((Project(Anchor(0), 0), Project(Anchor(2), 1)), kind=1)).tolist() == []
+    assert exact.answers(Project(Anchor(1), 0, type_id=1)).tolist() == [2]
+    assert exact.answers(Project(Anchor(1), 0, type_id=0)).tolist() == []
+    assert not exact.has_answer(Project(Anchor(1), 0, type_id=0), 2)
+    assert exact.answers(Intersect((Project(Anchor(0), 0), Project(Anchor(2), 1)), type_id=1)).tolist() == []
 
 
 @pytest.mark.parametrize("query", [Anchor(3), Project(Anchor(-1), 0), Project(Anchor(2**31 - 1), 0)])
@@ -196,13 +196,13 @@ def test_an_entity_that_the_graph_does_not_have_is_refused(query):
         Exact(TRIANGLE).answers(query)
 
 
-def test_an_answer_or_a_kind_that_the_graph_does_not_have_is_refused():
+def test_an_answer_or_a_type_that_the_graph_does_not_have_is_refused():
     query = Project(Project(Anchor(0), 0), 0)
     for entity in (-1, 3):
         with pytest.raises(UnknownName, match="no entity number"):
             Exact(TRIANGLE).has_answer(query, entity)
-    with pytest.raises(UnknownName, match="no kind number 2"):
-        Exact(TRIANGLE).answers(Project(query, 0, kind=2))
+    with pytest.raises(UnknownName, match="no type number 2"):
+        Exact(TRIANGLE).answers(Project(query, 0, type_id=2))
 
 
 def test_a_relation_that_the_graph_does_not_have_leads_nowhere():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 
 from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_shape
-from halfgraph.query.shapes import NAMED, shape_named
+from halfgraph.query.structures import NAMED, shape_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Union, nodes, shared_variables
 from small_graphs import graphs_and_queries, unshared
 
@@ -38,16 +38,18 @@ def test_a_structure_and_its_filled_queries_have_one_program(shape):
     relations = np.arange(3 * shape.relation_count, dtype=np.int32).reshape(3, -1)
     batch = compile_query(shape.fill(anchors, relations))
     program = compile_shape(shape)
-    for name in ("operations", "places", "kinds", "child_starts", "children"):
+    for name in ("operations", "places", "types", "child_starts", "children"):
         np.testing.assert_array_equal(getattr(batch.program, name), getattr(program, name))
     np.testing.assert_array_equal(batch.anchors, anchors)
     np.testing.assert_array_equal(batch.relations, relations)
 
 
 def test_the_steps_of_a_query_are_its_nodes():
-    program = compile_query(Union((Intersect((Project(Anchor(5), 2, kind=1), Anchor(6))), Anchor(7)), kind=0)).program
+    program = compile_query(
+        Union((Intersect((Project(Anchor(5), 2, type_id=1), Anchor(6))), Anchor(7)), type_id=0)
+    ).program
     assert program.operations.tolist() == [ANCHOR, PROJECT, ANCHOR, INTERSECT, ANCHOR, UNION]
-    assert program.kinds.tolist() == [-1, 1, -1, -1, -1, 0]
+    assert program.types.tolist() == [-1, 1, -1, -1, -1, 0]
     assert [program.children_of(step) for step in range(6)] == [[], [0], [], [1, 2], [], [3, 4]]
 
 

@@ -91,7 +91,7 @@ def test_the_same_query_made_anew_is_equal_whatever_the_order_of_its_parts(data)
 @given(st.data())
 def test_queries_are_equal_just_if_a_renaming_of_nodes_makes_one_the_other(data):
     small = data.draw(smalls(most_entities=2))
-    one, other = (data.draw(queries(small, most_nodes=4, kinds=False)) for _ in range(2))
+    one, other = (data.draw(queries(small, most_nodes=4, types=False)) for _ in range(2))
     assert (one == other) == is_same(one, other)
 
 
@@ -163,8 +163,8 @@ def test_two_nodes_of_one_entity_are_one_constant():
     [
         (Anchor(1), Anchor(2)),
         (Project(Anchor(1), 0), Project(Anchor(1), 1)),
-        (Project(Anchor(1), 0), Project(Anchor(1), 0, kind=0)),
-        (Project(Anchor(1), 0, kind=1), Project(Anchor(1), 0, kind=0)),
+        (Project(Anchor(1), 0), Project(Anchor(1), 0, type_id=0)),
+        (Project(Anchor(1), 0, type_id=1), Project(Anchor(1), 0, type_id=0)),
         (Project(Anchor(1), 0), Intersect((Project(Anchor(1), 0),))),
         (Intersect((Anchor(1), Anchor(2))), Union((Anchor(1), Anchor(2)))),
         (Project(Project(Anchor(1), 0), 2), Project(Project(Anchor(1), 2), 0)),
@@ -209,7 +209,7 @@ def test_intersect_leaves_one_part_alone_and_counts_the_same_part_once():
     assert intersect([part]) is part
     assert intersect([part, Project(Anchor(0), 0)]) is part
     assert intersect([long, long]) is long
-    assert intersect([part], kind=1) == Intersect((part,), kind=1)
+    assert intersect([part], type_id=1) == Intersect((part,), type_id=1)
     assert len(intersect([part, Project(Anchor(0), 2)]).parts) == 2
 
 
@@ -264,7 +264,7 @@ def test_the_same_negation_twice_counts_once():
 
 def test_without_negation_leaves_what_is_not_negated():
     assert without_negation(Intersect((edge(0), Negate(edge(1))))) == edge(0)
-    assert without_negation(Intersect((edge(0), Negate(edge(1))), kind=1)) == Intersect((edge(0),), kind=1)
+    assert without_negation(Intersect((edge(0), Negate(edge(1))), type_id=1)) == Intersect((edge(0),), type_id=1)
     whole = Intersect((edge(0), edge(1)))
     assert without_negation(Project(Intersect((*whole.parts, Negate(edge(2)))), 2)) == Project(whole, 2)
     assert without_negation(whole) is whole

@@ -13,7 +13,7 @@ from halfgraph.graph.splitting import Shares
 from running import PROGRAM, Running, running
 
 EX = "http://example.org/"
-FEW = ["dim=8", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "kind_negatives=6", "other_negatives=6"]
+FEW = ["dim=8", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]
 
 
 def statements() -> Iterator[str]:

@@ -27,7 +27,7 @@ def test_asking_gives_known_and_predicted_answers_and_how_the_query_was_understo
     assert answers["variables"] == ["who"]
     assert answers["known"][0]["row"]["who"]["type"] == "uri"
     assert len(answers["predicted"]) == 4
-    assert {"entity", "label", "kind", "score"} <= set(answers["predicted"][0])
+    assert {"entity", "label", "type", "score"} <= set(answers["predicted"][0])
     assert {node["role"] for node in answers["explanation"]["nodes"]} == {"anchor", "target"}
     assert answers["explanation"]["edges"][0]["label"] == "livesIn"
 
@@ -72,7 +72,7 @@ def test_no_json_at_all_is_400_and_an_unknown_address_404(client):
 
 def test_an_entity_has_its_neighbours_both_ways_and_its_literals(client):
     page = found(client.get("/api/entity", params={"iri": f"{EX}person7", "limit": 1}))
-    assert (page["label"], page["kind"]) == ("Pérson 7 Müller", "Person")
+    assert (page["label"], page["type"]) == ("Pérson 7 Müller", "Person")
     assert {group["relation"]["label"] for group in page["out"]} <= {"livesIn", "knows"}
     assert page["degree"] == sum(group["count"] for group in page["out"] + page["in"])
     assert {"relation": f"{EX}age", "value": "27"} in page["literals"]

@@ -33,7 +33,7 @@ def test_a_name_is_found_by_any_word_of_its_label(completion):
 def test_the_best_known_come_first(completion):
     found = completion.complete("c", "entity", 20)
     assert [item["degree"] for item in found] == sorted((item["degree"] for item in found), reverse=True)
-    assert {item["kind"] for item in found} >= {f"{EX}City"}
+    assert {item["type"] for item in found} >= {f"{EX}City"}
 
 
 def test_a_typing_mistake_does_not_matter(completion):

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import COMMON
+from halfgraph.sparql.prefixes import COMMON
 from making import made, tsv
 from spelled_strategies import whole_graph
 
@@ -29,7 +29,7 @@ def dbpedia(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     (folder / "types").write_text("".join(f"{dbr}{name}\t{dbo}{KINDS.get(name, 'Work')}\n" for name in sorted(names)))
     (folder / "labels").write_text("".join(f"{dbr}{name}\t{label}\n" for name, label in LABELS.items()))
     content = tsv((dbr + head, dbo + relation, dbr + tail) for head, relation, tail in triples)
-    return made(folder, content, kinds_file=folder / "types", labels_files=(folder / "labels",))
+    return made(folder, content, types_file=folder / "types", labels_files=(folder / "labels",))
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 from asking import entity, refusal, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.shapes import shape_of
+from halfgraph.query.structures import shape_of
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
 from halfgraph.sparql.reading import read
 

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from asking import entity, line_of, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Anchor, Project, children
 from halfgraph.sparql.naming import Named
 from halfgraph.sparql.orientation import orient
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.reading import read
 from halfgraph.sparql.tokens import Source
 

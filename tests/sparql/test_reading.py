@@ -10,10 +10,10 @@ from asking import LISTING_1, entity, line_of, refusal, relation
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.spelled import to_sparql
+from halfgraph.query.rendering import to_sparql
 from halfgraph.query.tree import Anchor, Intersect, Project
 from halfgraph.sparql.allowing import allowed
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.reading import read, read_anew
 from making import made
 from spelled_strategies import answers, any_queries, dags, full_trees, graph_data, store_of, trees, typed_graph
@@ -93,7 +93,7 @@ FURTHER = [
     "FILTER NOT EXISTS { { ?x :r0 </e3.> } UNION { VALUES ?x { </m/0e1> } } }",
     "FILTER EXISTS { ?x :r1 </m/0e1> }",
     "MINUS { ?x :r1 </m/0e1> ; :r0|:r1 </e3.> }",
-    "{ ?x :r0 </m/0e1> } UNION { ?x a <kind%200> ; :r1|:r2 </e3.> MINUS { ?x :r0 </e3.> } }",
+    "{ ?x :r0 </m/0e1> } UNION { ?x a <type%200> ; :r1|:r2 </e3.> MINUS { ?x :r0 </e3.> } }",
     "{ ?x :r0|^:r2 </m/0e1> FILTER(?x != </e3.>) }",
     "VALUES ?x { </m/0e1> </e3.> <http://example.org/e0> }",
     "VALUES (?x) { (</m/0e1>) (</e3.>) }",
@@ -112,8 +112,8 @@ def _written(draw: st.DrawFn, patterns: list[tuple[str, str, str]], further: lis
         else:
             body += f"{' . # no OPTIONAL' if body else ''}\n {subject} {path} {target}"
         last = (subject, path)
-    kind = draw(st.sampled_from(["", " . ?x a <kind%200>", ". :kind%201 ^rdf:type ?x"]))
-    return f"SELECT ?x {{{body}{kind}\n{' '.join(further)} }}"
+    type_id = draw(st.sampled_from(["", " . ?x a <type%200>", ". :type%201 ^rdf:type ?x"]))
+    return f"SELECT ?x {{{body}{type_id}\n{' '.join(further)} }}"
 
 
 @given(graph_data(), texts())

@@ -103,11 +103,11 @@ def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: 
         ),
         (
             "SELECT ?x { ?x dbo:guest dbr:Escape_Clause ; a dbo:Persons }",
-            "line 1, column 48: no kind dbo:Persons in this graph. Did you mean dbo:Person?",
+            "line 1, column 48: no type dbo:Persons in this graph. Did you mean dbo:Person?",
         ),
         (
             "SELECT ?x { ?x dbo:guest dbr:Escape_Clause ; a dbo:Xyzzy }",
-            "line 1, column 48: no kind dbo:Xyzzy in this graph. Its kinds are dbo:Person, dbo:Work, dbo:Disease.",
+            "line 1, column 48: no type dbo:Xyzzy in this graph. Its types are dbo:Person, dbo:Work, dbo:Disease.",
         ),
         (
             "SELECT ?x {\n ?x dbo:guest dbr:Escape_Clause .\n ?film dbo:guest ?x }",

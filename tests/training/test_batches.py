@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.folder import Graph
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, shape_named
-from halfgraph.query.workload import Workload
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, shape_named
 from halfgraph.training.batches import Batch, Batches, FromWorkload, OnTheFly
 from halfgraph.training.recipe import PAPER, Recipe
+from halfgraph.workload.folder import Workload
+from halfgraph.workload.sampling import Questions, Sampler
 from query_files import sampled, split_graph
-from query_oracles import Plain, answers, graph_of, is_answer, kind_list
+from query_oracles import Plain, answers, graph_of, is_answer, type_list
 from small_models import KINDS, RELATIONS, small_triples
 
-SOFTMAX = Recipe(one_edge=7, longer=4, neighbourhoods=2, kind_negatives=4, other_negatives=5, hard_negatives=2)
-HINGE = replace(SOFTMAX, loss="hinge", kind_negatives=3, other_negatives=0)
+SOFTMAX = Recipe(one_edge=7, longer=4, neighbourhoods=2, type_negatives=4, other_negatives=5, hard_negatives=2)
+HINGE = replace(SOFTMAX, loss="hinge", type_negatives=3, other_negatives=0)
 GRAPH = graph_of(small_triples(), KINDS, RELATIONS)
-PLAIN = Plain.of(small_triples(), kind_list(KINDS))
+PLAIN = Plain.of(small_triples(), type_list(KINDS))
 
 
 def batches(recipe: Recipe = SOFTMAX, seed: int = 0, **others: Any) -> Batches:
@@ -138,31 +138,31 @@ def test_the_candidates_that_are_marked_are_just_the_answers(step: int) -> None:
         assert batch.known[place][len(candidates) :].all()
 
 
-def test_shared_candidates_are_of_the_answers_kind_and_the_others_of_any() -> None:
+def test_shared_candidates_are_of_the_answers_type_and_the_others_of_any() -> None:
     batch = batches(replace(SOFTMAX, other_negatives=200)).batch(0)
     for place, (some, row) in enumerate(rows(batch)):
-        kinds = GRAPH.kinds.of(batch.candidates[batch.groups[place]])
-        assert set(kinds.tolist()) == {int(GRAPH.kinds.of(int(some.answers[row])))}
+        types = GRAPH.types.of(batch.candidates[batch.groups[place]])
+        assert set(types.tolist()) == {int(GRAPH.types.of(int(some.answers[row])))}
     assert set(batch.others.tolist()) == set(range(GRAPH.entity_count))
 
 
-def test_a_kind_with_fewer_entities_than_negatives_asked_for_gives_all_of_them() -> None:
-    batch = batches(replace(SOFTMAX, kind_negatives=6)).batch(0)
-    by_kind = {int(GRAPH.kinds.of(int(some[0]))): some.tolist() for some in batch.candidates}
-    assert by_kind[1] == [7, 8, 9, 10, 11]  # five entities
-    assert by_kind[2] == [12, 13, 14, 15, 16, 17]  # six
-    assert len(by_kind[0]) == 6  # of seven, drawn
+def test_a_type_with_fewer_entities_than_negatives_asked_for_gives_all_of_them() -> None:
+    batch = batches(replace(SOFTMAX, type_negatives=6)).batch(0)
+    by_type = {int(GRAPH.types.of(int(some[0]))): some.tolist() for some in batch.candidates}
+    assert by_type[1] == [7, 8, 9, 10, 11]  # five entities
+    assert by_type[2] == [12, 13, 14, 15, 16, 17]  # six
+    assert len(by_type[0]) == 6  # of seven, drawn
 
 
 @given(st.integers(0, 1000))
 @settings(max_examples=10)
-def test_negatives_are_of_the_answers_kind_and_never_answers(step: int) -> None:
+def test_negatives_are_of_the_answers_type_and_never_answers(step: int) -> None:
     batch = batches(HINGE).batch(step)
     assert batch.negatives.shape == (len(batch), 3)
     for place, (some, row) in enumerate(rows(batch)):
-        kind = PLAIN.kinds[int(some.answers[row])]
+        type_id = PLAIN.types[int(some.answers[row])]
         for negative in batch.negatives[place].tolist():
-            assert negative < 0 or PLAIN.kinds[negative] == kind
+            assert negative < 0 or PLAIN.types[negative] == type_id
             assert negative < 0 or not is_answer(PLAIN, some.query(row), negative)
     assert (batch.negatives >= 0).mean() > 0.5
 
@@ -173,12 +173,12 @@ def test_hard_negatives_satisfy_some_branch_and_not_all(step: int) -> None:
     batch = batches(HINGE).batch(step)
     found = 0
     for place, (some, row) in enumerate(rows(batch)):
-        kind = PLAIN.kinds[int(some.answers[row])]
+        type_id = PLAIN.types[int(some.answers[row])]
         for negative in batch.hard_negatives[place].tolist():
             if negative >= 0:
                 found += 1
                 assert some.shape.has_intersection
-                assert PLAIN.kinds[negative] == kind
+                assert PLAIN.types[negative] == type_id
                 assert is_answer(PLAIN, some.query(row), negative, relaxed=True)
                 assert not is_answer(PLAIN, some.query(row), negative)
     assert found
@@ -194,9 +194,9 @@ def test_negatives_are_fresh_at_every_step() -> None:
 
     made = Batches(GRAPH, Same(), replace(HINGE, longer=0, neighbourhoods=0), 0)
     seen = {other for step in range(40) for other in made.batch(step).negatives[0].tolist()}
-    kind = PLAIN.kinds[int(one.answers[0])]
+    type_id = PLAIN.types[int(one.answers[0])]
     right = set(answers(PLAIN, one.query(0)))
-    assert seen - {-1} == {other for other in PLAIN.entities if PLAIN.kinds[other] == kind} - right
+    assert seen - {-1} == {other for other in PLAIN.entities if PLAIN.types[other] == type_id} - right
 
 
 def test_the_papers_recipe_has_one_negative_of_each_sort() -> None:
@@ -239,7 +239,7 @@ def test_a_step_may_ask_for_more_questions_than_a_workload_has(workload: Workloa
 
 
 def test_a_structure_that_the_workload_lacks_has_no_questions(graph: Graph, tmp_path: Path) -> None:
-    from halfgraph.query.workload import Counts, Plan, sample
+    from halfgraph.workload.folder import Counts, Plan, sample
 
     lacking = (shape_named("2-chain"), shape_named("2-inter"))
     only = sample(graph, tmp_path / "w", Plan(Counts(20, 0, 0, 0, 0), structures=lacking, threads=1))

@@ -23,7 +23,7 @@ def test_a_card_says_what_the_model_is_and_how_well_it_does(graph: Graph) -> Non
     text = model_card(graph, "CGA+KG+8[min]", {"dim": 128, "parameters": 9}, {"loss": "softmax"}, ROWS)
     counts = graph.description["counts"]
     assert text.startswith(f"# CGA+KG+8[min] on graph {graph.fingerprint}\n")
-    assert f"{counts['entities']} entities of 2 kinds, {counts['relations']} relations" in text
+    assert f"{counts['entities']} entities of 2 types, {counts['relations']} relations" in text
     assert f"{counts['triples']['train']} training triples" in text
     assert "| step 100, 12 s | 0.5000 | 0.2500 | 0.1250 | 0.7500 |" in text
     assert "| step 2,000, 240 s | 0.9000 | 0.8000 | 0.7000 | 0.6000 |" in text

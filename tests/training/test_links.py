@@ -6,14 +6,14 @@ import torch
 
 from halfgraph.errors import SettingError
 from halfgraph.model.encoder import Architecture
-from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batches, OnTheFly
 from halfgraph.training.links import Links, LinkSource, link_losses
 from halfgraph.training.loss import batch_loss
 from halfgraph.training.recipe import Recipe
+from halfgraph.workload.sampling import Sampler
 from small_models import SmallModel, small_model
 
-RECIPE = Recipe(one_edge=4, longer=2, neighbourhoods=1, kind_negatives=3, other_negatives=3, links=6)
+RECIPE = Recipe(one_edge=4, longer=2, neighbourhoods=1, type_negatives=3, other_negatives=3, links=6)
 
 
 @pytest.fixture(scope="module")

@@ -21,11 +21,11 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.threads import torch_threads
-from halfgraph.query.workload import Workload
 from halfgraph.training import loop
 from halfgraph.training.loop import Budget, Diverged, Progress, train
 from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
+from halfgraph.workload.folder import Workload
 from query_files import sampled, split_graph
 from small_runs import HINGE, Killed, Result, Setting, killing_at, result
 

@@ -7,17 +7,17 @@ import torch
 from torch import Tensor
 
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.sampling import Sampler
 from halfgraph.training.batches import Batch, Batches, OnTheFly
 from halfgraph.training.loss import batch_loss, pair_losses
 from halfgraph.training.recipe import Recipe
+from halfgraph.workload.sampling import Sampler
 from model_oracles import Model, hinge, level, pooled, soft_hinge, softmax
 from small_models import SmallModel, small_model
 
 CGA = Architecture("bilinear", "attention", "min", heads=2)
 PLAIN = Recipe(
     one_edge=3, longer=2, neighbourhoods=2, one_edge_weight=2.0, longer_weight=0.5, intersection_weight=3.0,
-    neighbourhood_weight=0.25, kind_negatives=4, other_negatives=3, hard_negatives=0, margin=0.7, temperature=0.3,
+    neighbourhood_weight=0.25, type_negatives=4, other_negatives=3, hard_negatives=0, margin=0.7, temperature=0.3,
     links=0,
 )  # fmt: skip
 RECIPES = {

@@ -18,8 +18,8 @@ from halfgraph.training.recipe import PAPER, RECIPES, Recipe, without_kg_phase
         ({"temperature": 0.0}, "temperature: must be above 0, found 0.0"),
         ({"learning_rate": -0.1}, "learning_rate: must be above 0, found -0.1"),
         ({"one_edge": 0, "longer": 0, "neighbourhoods": 0}, "one_edge: longer and neighbourhoods are all 0"),
-        ({"kind_negatives": 0, "other_negatives": 0}, "kind_negatives: and other_negatives are both 0"),
-        ({"loss": "hinge", "kind_negatives": 0}, "kind_negatives: must be at least 1"),
+        ({"type_negatives": 0, "other_negatives": 0}, "type_negatives: and other_negatives are both 0"),
+        ({"loss": "hinge", "type_negatives": 0}, "type_negatives: must be at least 1"),
         ({"burn_in": 1.5}, "burn_in: is a share of the steps"),
         ({"burn_in": 0.1, "one_edge": 0}, "burn_in: is a share of the steps"),
     ],
@@ -34,7 +34,7 @@ def test_the_papers_recipe_is_the_papers() -> None:
     assert RECIPES["paper"] is PAPER
     assert (PAPER.loss, PAPER.margin, PAPER.learning_rate, PAPER.decay) == ("hinge", 1.0, 0.001, "none")
     assert (PAPER.one_edge, PAPER.longer, PAPER.neighbourhoods) == (512, 512, 512)
-    assert (PAPER.kind_negatives, PAPER.hard_negatives, PAPER.burn_in) == (1, 1, 0.0)
+    assert (PAPER.type_negatives, PAPER.hard_negatives, PAPER.burn_in) == (1, 1, 0.0)
     weights = {name: value for name, value in asdict(PAPER).items() if name.endswith("_weight")}
     others = (weights.pop(name) for name in ("pooled_weight", "hard_pooled_weight", "link_weight"))
     assert (*others, PAPER.links) == (0.0, 0.0, 0.0, 0)  # not in the paper

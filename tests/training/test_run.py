@@ -12,11 +12,11 @@ from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
-from halfgraph.query.shapes import shape_named
-from halfgraph.query.workload import Workload
+from halfgraph.query.structures import shape_named
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
 from halfgraph.training.run_folder import CARD, CONFIG, LATER, METRICS, MODEL, PROVENANCE, STATE
+from halfgraph.workload.folder import Workload
 from query_files import sampled, split_graph
 from small_runs import SMALL, TINY, training_questions
 

@@ -13,17 +13,17 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.model.variants import ROWS, Variant, architecture_of
-from halfgraph.query.negatives import Judging
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import STRUCTURES, shape_named
-from halfgraph.query.workload import Counts, Plan, draw
+from halfgraph.query.structures import STRUCTURES, shape_named
 from halfgraph.training.batches import Batches, OnTheFly
 from halfgraph.training.loop import Budget, Progress, train
 from halfgraph.training.recipe import PAPER, Recipe, without_kg_phase
+from halfgraph.workload.folder import Counts, Plan, draw
+from halfgraph.workload.negatives import Judging
+from halfgraph.workload.sampling import Questions, Sampler
 from small_runs import Setting, chance, people, training_questions
 
 QUICK = Recipe(
-    one_edge=64, longer=16, neighbourhoods=4, kind_negatives=16, other_negatives=16, learning_rate=0.02
+    one_edge=64, longer=16, neighbourhoods=4, type_negatives=16, other_negatives=16, learning_rate=0.02
 )  # fmt: skip
 
 
@@ -100,7 +100,7 @@ def test_a_leak_of_held_out_triples_would_be_seen(tmp_path: Path) -> None:
 
 def by_lot(graph: Graph, trained_on: KnowledgeGraph, run: Path) -> tuple[Mapping[str, float], Mapping[str, float]]:
     """The AUC by type on training and on held-out questions of a model that learns by heart."""
-    recipe = Recipe(one_edge=256, longer=64, neighbourhoods=0, kind_negatives=32, other_negatives=0, learning_rate=0.03)
+    recipe = Recipe(one_edge=256, longer=64, neighbourhoods=0, type_negatives=32, other_negatives=0, learning_rate=0.03)
     budget = Budget(steps=80, validations=1, checkpoint_seconds=1e9)
     shapes = tuple(shape_named(name) for name in ("1-chain", "2-chain", "2-inter"))
     setting = Setting(graph, recipe, Architecture(dim=32, heads=2), budget, structures=shapes)

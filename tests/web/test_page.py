@@ -59,9 +59,9 @@ def test_an_example_has_predicted_rows_and_a_query_known_rows_before_them(visit:
     expect(page.locator("tr.answer.predicted").first).to_be_visible()
     visit.shoot("example")
     visit.ask(LEFT)
-    kinds = page.locator("tr.answer .badge").all_inner_texts()
-    assert {"known", "predicted"} == {kind.strip() for kind in kinds}
-    assert kinds == sorted(kinds)  # known before predicted
+    types = page.locator("tr.answer .badge").all_inner_texts()
+    assert {"known", "predicted"} == {type_id.strip() for type_id in types}
+    assert types == sorted(types)  # known before predicted
     expect(page.locator("tr.predicted .meter").first).to_have_text(re.compile(r"\d %"))
 
 

@@ -33,7 +33,7 @@ function knownOf(answers: Answers): Row[] {
     if (same) same.times += 1;
     else {
       const term = one.row[asked];
-      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, kind: null } : {};
+      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, type: null } : {};
       found.set(key, { ...one, ...named, source: "known", times: 1 });
     }
   }
@@ -91,7 +91,7 @@ export class AnswerTable extends Plain {
     if (!answers) return nothing;
     const rows = this.#rows;
     const columns = columnsOf(answers);
-    const kind = kindOf(rows);
+    const type = typeOf(rows);
     const sought = this.words.trim().toLowerCase();
     const shown = rows.filter(
       (row) => (this.show === "all" || row.source === this.show) && (!sought || said(row).includes(sought)),
@@ -105,14 +105,14 @@ export class AnswerTable extends Plain {
               ${columns.map((name, index) =>
                 index
                   ? html`<th class="other" scope="col">${name}</th>`
-                  : html`<th class="asked" scope="col">${name}${kind ? html` <span>(${kind})</span>` : nothing}</th>`,
+                  : html`<th class="asked" scope="col">${name}${type ? html` <span>(${type})</span>` : nothing}</th>`,
               )}
               <th class="source" scope="col">Source</th>
               ${answers.predicted.length ? html`<th class="sure" scope="col">${sureWord(answers)}</th>` : nothing}
             </tr>
           </thead>
           <tbody @keydown=${this.#step}>
-            ${this.#part(shown, "known", columns, kind)}${this.#part(shown, "predicted", columns, kind)}
+            ${this.#part(shown, "known", columns, type)}${this.#part(shown, "predicted", columns, type)}
           </tbody>
         </table>
       </div>
@@ -120,7 +120,7 @@ export class AnswerTable extends Plain {
   }
 
   /** The rows from one source: of many known ones a few, unless more are wanted. */
-  #part(shown: Row[], source: Row["source"], columns: string[], kind: string) {
+  #part(shown: Row[], source: Row["source"], columns: string[], type: string) {
     const rows = shown.filter((row) => row.source === source);
     const crowd = source === "known" && rows.length < shown.length && rows.length > FEW + 2;
     const most = crowd ? this.most : Math.max(this.most, STEP);
@@ -128,7 +128,7 @@ export class AnswerTable extends Plain {
     return html`${repeat(
       rows.slice(0, most).map((row) => ({ row, rank: this.#rows.indexOf(row) + 1 })),
       ({ rank }) => rank,
-      ({ row, rank }) => this.#row(row, rank, columns, kind !== ""),
+      ({ row, rank }) => this.#row(row, rank, columns, type !== ""),
     )}
     ${left > 0
       ? html`<tr><td class="rank"></td><td colspan=${columns.length + 2}>
@@ -172,7 +172,7 @@ export class AnswerTable extends Plain {
         <td class="rank">${rank}</td>
         ${columns.map((name, index) => index
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.kind ? nothing : html`<span class="kind">${row.kind}</span>`}${asides(row, columns)}</td>`)}
+            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, columns)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
         ${guessed ? html`<td class="sure">${sure(row)}</td>` : nothing}
       </tr>
@@ -193,8 +193,8 @@ export class AnswerTable extends Plain {
   }
 }
 
-/** The kind that all answers have; nothing where they differ. */
-const kindOf = (rows: Row[]) => (rows.every((row) => row.kind === rows[0]?.kind) ? (rows[0]?.kind ?? "") : "");
+/** The type that all answers have; nothing where they differ. */
+const typeOf = (rows: Row[]) => (rows.every((row) => row.type === rows[0]?.type) ? (rows[0]?.type ?? "") : "");
 
 const linked = (iri: string, label: string) => html`<a href=${toEntity(iri)}>${label}</a>`;
 
@@ -208,19 +208,19 @@ function asides(row: Row, columns: string[]) {
   return columns
     .slice(1)
     .filter((name) => row.row[name])
-    .map((name) => html`<span class="aside kind">${name}: ${termOf(row, name)}</span>`);
+    .map((name) => html`<span class="aside type">${name}: ${termOf(row, name)}</span>`);
 }
 
 /** Everything that a row says, in lower case, for the filter. */
 function said(row: Row): string {
   const terms = row.source === "known" ? Object.values(row.row).flatMap((term) => [term.label ?? "", term.value]) : [];
-  return [row.label, row.kind ?? "", row.entity, row.source, ...terms].join("\n").toLowerCase();
+  return [row.label, row.type ?? "", row.entity, row.source, ...terms].join("\n").toLowerCase();
 }
 
 function termOf(row: Row, name: string) {
   const term = row.source === "known" ? row.row[name] : undefined;
   if (term?.type === "uri") return linked(term.value, term.label ?? term.value);
-  return term ? (term.label ?? term.value) : html`<span class="kind">–</span>`;
+  return term ? (term.label ?? term.value) : html`<span class="type">–</span>`;
 }
 
 const sureWord = (answers: Answers) =>
@@ -228,7 +228,7 @@ const sureWord = (answers: Answers) =>
 
 /** A bar with its number; a known answer has nothing to be sure about. */
 function sure(row: Row) {
-  if (row.source === "known") return html`<span class="kind">in the graph</span>`;
+  if (row.source === "known") return html`<span class="type">in the graph</span>`;
   const share = row.confidence ?? Math.min(1, Math.max(0, row.score));
   const words = row.confidence == null ? score(row.score) : percent(row.confidence);
   return html`<span class="meter">

@@ -80,7 +80,7 @@ export class EntityView extends Plain {
     const values = (found.literals ?? []).filter((one) => one.value !== found.label); // the label is the title
     return html`<header>
         <h2 tabindex="-1">${found.label}</h2>
-        <p class="kind">${found.kind ? html`${found.kind} · ` : nothing}${many(found.degree, "triple")}</p>
+        <p class="type">${found.type ? html`${found.type} · ` : nothing}${many(found.degree, "triple")}</p>
         <p class="iri">${found.entity}</p>
         <p class="more">
           <button @click=${() => this.say("mention", found.entity)}>Put into the query</button>
@@ -100,11 +100,11 @@ export class EntityView extends Plain {
   #group(group: Neighbours) {
     const left = group.count - group.others.length;
     return html`<div>
-      <dt>${group.relation.label} <span class="kind">${group.count > 1 ? count(group.count) : ""}</span></dt>
+      <dt>${group.relation.label} <span class="type">${group.count > 1 ? count(group.count) : ""}</span></dt>
       <dd>
         <ul class="others">
           ${group.others.map((one) => html`<li><a href=${toEntity(one.entity)}>${one.label}</a></li>`)}
-          ${left > 0 ? html`<li class="kind">and ${count(left)} more</li>` : nothing}
+          ${left > 0 ? html`<li class="type">and ${count(left)} more</li>` : nothing}
         </ul>
       </dd>
     </div>`;

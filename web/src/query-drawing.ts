@@ -13,7 +13,7 @@ const THICK = 6; // what full attention adds
 const ROLES = { anchor: "given", variable: "in between", target: "asked for" };
 
 function toDot(node: QueryNode): Dot {
-  const under = node.kind ?? "";
+  const under = node.type ?? "";
   return { id: String(node.id), label: node.name, under, shape: node.role, iri: node.entity };
 }
 
@@ -34,8 +34,8 @@ function toLine(edge: QueryEdge): Line {
 function sentence(edge: QueryEdge, names: Map<number, string>): string {
   const [from, to] = [names.get(edge.from) ?? "", names.get(edge.to) ?? ""];
   const triple = edge.inverse ? `${to} ${edge.label} ${from}` : `${from} ${edge.label} ${to}`;
-  const kind = edge.negated ? "not: " : edge.alternative ? "or: " : "";
-  return kind + triple + (edge.attention === null ? "" : `, attention ${percent(edge.attention)}`);
+  const type = edge.negated ? "not: " : edge.alternative ? "or: " : "";
+  return type + triple + (edge.attention === null ? "" : `, attention ${percent(edge.attention)}`);
 }
 
 export class QueryDrawing extends Plain {

@@ -5,13 +5,13 @@ const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"
 
 /** CSV (RFC 4180) with a line for each answer: its terms, then label, source, score and confidence. */
 export function toCsv(rows: Row[], columns: string[]): string {
-  const head = [...columns, "_label", "_kind", "_source", "_score", "_confidence"];
+  const head = [...columns, "_label", "_type", "_source", "_score", "_confidence"];
   const body = rows.map((row) => {
     const terms = columns.map((name, index) =>
       row.source === "known" ? (row.row[name]?.value ?? (index ? "" : row.entity)) : index ? "" : row.entity,
     );
     const figures = row.source === "known" ? ["", ""] : [row.score, row.confidence ?? ""];
-    return [...terms, row.label, row.kind ?? "", row.source, ...figures];
+    return [...terms, row.label, row.type ?? "", row.source, ...figures];
   });
   return [head, ...body].map((line) => `${line.map((cell) => quoted(String(cell))).join(",")}\r\n`).join("");
 }

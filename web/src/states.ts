@@ -96,7 +96,7 @@ export function head(answers: Answers, question: Question) {
   const way = answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : "";
   return html`<header class="summary">
     <h2>${summary(answers)}</h2>
-    <p class="kind">
+    <p class="type">
       ${took(answers.seconds)}<span class="way">${way}</span> · <a href=${askAddress(question)} target="_blank">as JSON</a>
     </p>
   </header>`;

@@ -3,7 +3,7 @@
 export interface Named {
   entity: string;
   label: string;
-  kind?: string | null;
+  type?: string | null;
 }
 
 export interface Term {
@@ -26,7 +26,7 @@ export interface QueryNode {
   role: "anchor" | "variable" | "target";
   name: string;
   entity: string | null;
-  kind: string | null;
+  type: string | null;
   likely: { entity: string; label: string; score: number }[];
 }
 
@@ -78,7 +78,7 @@ export interface Witness {
 export interface Completion {
   iri: string;
   label: string;
-  kind: string | null;
+  type: string | null;
   what: "entity" | "relation";
   degree: number;
   insert: string;

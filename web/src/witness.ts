@@ -31,7 +31,7 @@ function toDots(witness: Witness): Dot[] {
   return [...names.values()].map((one) => ({
     id: one.entity,
     label: one.label,
-    under: variables.get(one.entity) ?? (one.entity === witness.answer.entity ? (witness.answer.kind ?? "") : ""),
+    under: variables.get(one.entity) ?? (one.entity === witness.answer.entity ? (witness.answer.type ?? "") : ""),
     shape: one.entity === witness.answer.entity ? "target" : variables.has(one.entity) ? "variable" : "anchor",
     iri: one.entity,
   }));

@@ -9,15 +9,15 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.answers import Answers, Predicted
 from halfgraph.answering.cutting import Cut
-from halfgraph.answering.facts import Facts, Names
-from halfgraph.answering.index import Index
-from halfgraph.graph.knowledge_graph import Kinds
+from halfgraph.answering.schema import Answers, Predicted
+from halfgraph.answering.store_rows import Facts, Names
+from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.model.encoder import Encoder
+from halfgraph.prediction.embedding import Index
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.tree import Anchor, Negate, Project, Query, disjuncts, kind_of, nodes, without_negation
+from halfgraph.query.tree import Anchor, Negate, Project, Query, disjuncts, nodes, type_of, without_negation
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.templates import Names as Named
 from halfgraph.sparql.templates import Template
@@ -47,11 +47,11 @@ class Together:
                 case Anchor():
                     built[id(node)] = Anchor(next(anchors))
                 case Project():
-                    built[id(node)] = Project(built[id(node.source)], next(relations), node.kind)
+                    built[id(node)] = Project(built[id(node.source)], next(relations), node.type_id)
                 case Negate():
                     built[id(node)] = Negate(built[id(node.part)])
                 case _:
-                    built[id(node)] = type(node)(tuple(built[id(part)] for part in node.parts), node.kind)
+                    built[id(node)] = type(node)(tuple(built[id(part)] for part in node.parts), node.type_id)
         return built[id(self.reading.query)]
 
 
@@ -105,7 +105,7 @@ class Batches:
         The store has more than the graph: literals, several classes of an entity, what was set aside. Where a query
         keeps to relations all of whose statements are the graph's triples, the two have the same answers.
         """
-        if (batch.program.kinds >= 0).any() or batch.program.joins or not batch.relations.size:
+        if (batch.program.types >= 0).any() or batch.program.joins or not batch.relations.size:
             return None
         if not all(map(self._is_complete, np.unique(batch.relations // 2).tolist())):
             return None
@@ -125,12 +125,12 @@ class Batches:
         graph = self.exact.graph
         return np.bincount(np.asarray(graph.relations), minlength=graph.relation_count)[::2]
 
-    def answers(self, group: Together, known: Ragged, top: int, any_kind: bool) -> Iterator[Answers]:
+    def answers(self, group: Together, known: Ragged, top: int, any_type: bool) -> Iterator[Answers]:
         """The answers of each question, in order."""
         reading = group.reading
         sizes = known.sizes() - reading.offset
         cuts = [Cut.of(int(size), reading.limit, top) for size in sizes]
-        best = self._best(group.query, known, max(cut.skip + cut.take for cut in cuts), any_kind)
+        best = self._best(group.query, known, max(cut.skip + cut.take for cut in cuts), any_type)
         for row, cut in enumerate(cuts):
             end = None if reading.limit is None else reading.offset + reading.limit
             exact = [
@@ -141,23 +141,23 @@ class Batches:
 
     def _predicted(self, number: int, score: float) -> Predicted:
         entity = self.names.entity(number)
-        return Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4))
+        return Predicted(entity.entity, entity.label, self.names.type_of(number), round(score, 4))
 
     @torch.no_grad()
-    def _best(self, query: Query, known: Ragged, count: int, any_kind: bool) -> list[list[tuple[int, float]]]:
+    def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[list[tuple[int, float]]]:
         """The best entities of each question but for known ones, with their cosines."""
         rows = len(known)
         ways = [F.normalize(way, dim=-1) for way in self.index.encoder.encode(disjuncts(without_negation(query)))]
         found: list[list[tuple[int, float]]] = [[] for _ in range(rows)]
-        starts = self.names.graph.kinds.starts
-        kinds = (
+        starts = self.names.graph.types.starts
+        types = (
             np.full(rows, -1)
-            if any_kind
-            else kinds_of_answers(self.index.encoder, self.names.graph.kinds, query, known)
+            if any_type
+            else types_of_answers(self.index.encoder, self.names.graph.types, query, known)
         )
-        for kind in np.unique(kinds):
-            first, last = (0, int(starts[-1])) if kind < 0 else (int(starts[kind]), int(starts[kind + 1]))
-            places = np.flatnonzero(kinds == kind)
+        for type_id in np.unique(types):
+            first, last = (0, int(starts[-1])) if type_id < 0 else (int(starts[type_id]), int(starts[type_id + 1]))
+            places = np.flatnonzero(types == type_id)
             for some in np.array_split(places, -(-len(places) * (last - first) // AT_ONCE)):
                 scores = self._scores(ways, some, slice(first, last))
                 _leave_out(scores, [known[row] for row in some], first)
@@ -174,13 +174,13 @@ class Batches:
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)
 
 
-def kinds_of_answers(encoder: Encoder, kinds: Kinds, query: Query, known: Ragged) -> NDArray[np.int64]:
-    """The kind of the answers to each question of a batch: as of known ones, or else as its relations usually end."""
+def types_of_answers(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:
+    """The type of the answers to each question of a batch: as of known ones, or else as its relations usually end."""
     assert not isinstance(query, Anchor | Negate)
-    usual = encoder.kinds_of(query, len(known)).cpu().numpy()
+    usual = encoder.types_of(query, len(known)).cpu().numpy()
     found = np.broadcast_to(usual, (len(known),)).astype(np.int64)
-    if kind_of(query) is None:
-        of_known = kinds.of(known.values)
+    if type_of(query) is None:
+        of_known = types.of(known.values)
         for row in np.flatnonzero(known.sizes()):
             found[row] = np.bincount(of_known[known.offsets[row] : known.offsets[row + 1]]).argmax()
     return found

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import Prefixes
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.tokens import Source
 
 
@@ -28,6 +28,6 @@ def uncut(text: str, graph: Graph) -> str:
     source = Source(text, Prefixes.of(graph))
     after = [token for token in source.tokens if token.start > source.body[-1].start]
     for word, number in reversed(list(pairwise(after))):
-        if word.says("LIMIT", "OFFSET") and number.kind == "number":
+        if word.says("LIMIT", "OFFSET") and number.type_id == "number":
             text = text[: word.start] + text[number.start + len(number.text) :]
     return text

@@ -5,11 +5,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from halfgraph.answering.answers import Empty, Found, Without
 from halfgraph.answering.explanation import Laid, shown
-from halfgraph.answering.facts import Facts, Names
-from halfgraph.query.prefixes import Prefixes
-from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, kind_of
+from halfgraph.answering.schema import Empty, Found, Without
+from halfgraph.answering.store_rows import Facts, Names
+from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, type_of
+from halfgraph.sparql.prefixes import Prefixes
 
 MOST_PATTERNS = 40  # of a query that is looked into
 SECONDS = 2.0  # that the looking may take
@@ -46,8 +46,8 @@ class Spelling:
             case _:
                 yield from (self._equal(part, node) for part in node.parts if isinstance(part, Anchor))
                 yield from (text for part in node.parts for text in self._of(part, seen))
-        if (kind := kind_of(node)) is not None:
-            yield f"{self._term(node)} a {self._short(self.names.graph.kinds.names[kind])} ."
+        if (type_id := type_of(node)) is not None:
+            yield f"{self._term(node)} a {self._short(self.names.graph.types.names[type_id])} ."
 
     def _group(self, part: Query, node: Query) -> str:
         """One of several choices; what it has in common with others is said again."""

@@ -10,26 +10,26 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.answers import Answer, Answers, Explanation, Known, Predicted, Witness
 from halfgraph.answering.batch import Batches, gather
-from halfgraph.answering.confidence import Calibration
 from halfgraph.answering.cutting import Cut, uncut
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
-from halfgraph.answering.facts import Facts, Names
-from halfgraph.answering.index import Index
-from halfgraph.answering.modes import SCORED, VECTOR, Modes, Weighing
 from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
+from halfgraph.answering.schema import Answer, Answers, Explanation, Known, Predicted, Witness
+from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.model.threads import torch_threads
+from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.predictors import SCORED, VECTOR, Modes, Weighing
 from halfgraph.query.exact import Exact
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.program import compile_query
-from halfgraph.query.shapes import path
+from halfgraph.query.structures import path
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
 from halfgraph.sparql.templates import Templates
@@ -78,7 +78,7 @@ class Engine:
 
     @cached_property
     def names(self) -> Names:
-        """What entities, kinds and relations are called."""
+        """What entities, types and relations are called."""
         return Names(self.graph)
 
     def ask(
@@ -88,15 +88,15 @@ class Engine:
         *,
         mode: str | None = None,
         min_confidence: float | None = None,
-        any_kind: bool = False,
+        any_type: bool = False,
         explain: bool = True,
     ) -> Answers:
         """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
         with self._threads():
-            return self._ask(text, top, mode, min_confidence, any_kind, explain)
+            return self._ask(text, top, mode, min_confidence, any_type, explain)
 
     def _ask(
-        self, text: str, top: int, mode: str | None, min_confidence: float | None, any_kind: bool, explain: bool
+        self, text: str, top: int, mode: str | None, min_confidence: float | None, any_type: bool, explain: bool
     ) -> Answers:
         """The same, on the threads that torch has now."""
         begun = time.perf_counter()
@@ -113,7 +113,7 @@ class Engine:
         laid = Laid.of(reading)
         looked = look(self.index.encoder, laid)
         all_known, cut = self._all_known(text, reading, known, top)
-        predicted = self.predicting.predicted(mode, reading, laid, looked, all_known, cut, any_kind)
+        predicted = self.predicting.predicted(mode, reading, laid, looked, all_known, cut, any_type)
         predicted = surer(self.predicting.sure(mode, reading.query, predicted), min_confidence)
         explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
         return Answers(variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
@@ -136,15 +136,15 @@ class Engine:
         sure = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
         confidence = None if sure is None else round(float(sure[0]), 4)
         found = self.names.entity(number)
-        answer = Answer(found.entity, found.label, self.names.kind_of(number), known, score, confidence)
+        answer = Answer(found.entity, found.label, self.names.type_of(number), known, score, confidence)
         return self.reasons.witness(laid, answer, number, scored)
 
-    def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_kind: bool = False) -> list[Answers]:
+    def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_type: bool = False) -> list[Answers]:
         """The answers to each of many queries, without explanations; those that differ in names alone go together."""
         with self._threads():
-            return self._ask_batch(texts, top, any_kind)
+            return self._ask_batch(texts, top, any_type)
 
-    def _ask_batch(self, texts: Sequence[str], top: int, any_kind: bool) -> list[Answers]:
+    def _ask_batch(self, texts: Sequence[str], top: int, any_type: bool) -> list[Answers]:
         """The same, on the threads that torch has now."""
         begun = time.perf_counter()
         self._check(VECTOR, top, None)
@@ -154,20 +154,20 @@ class Engine:
             try:
                 template, names = self.templates.template(text)
                 if template.reading.restriction or template.reading.witnesses:
-                    found[place] = self.ask(text, top, mode=VECTOR, any_kind=any_kind, explain=False)
+                    found[place] = self.ask(text, top, mode=VECTOR, any_type=any_type, explain=False)
                 else:
                     read.append((place, template, names))
             except (SparqlError, UnknownName):
-                found[place] = self.ask(text, top, mode=VECTOR, any_kind=any_kind, explain=False)
+                found[place] = self.ask(text, top, mode=VECTOR, any_type=any_type, explain=False)
         for group in gather(read):
             known = self.batches.known(group.batch)
             if known is None:
                 found |= {
-                    place: self.ask(texts[place], top, mode=VECTOR, any_kind=any_kind, explain=False)
+                    place: self.ask(texts[place], top, mode=VECTOR, any_type=any_type, explain=False)
                     for place in group.places
                 }
             else:
-                given = self.batches.answers(group, known, top, any_kind)
+                given = self.batches.answers(group, known, top, any_type)
                 query = group.reading.query
                 sure = (replace(one, predicted=self.predicting.sure(VECTOR, query, one.predicted)) for one in given)
                 found |= zip(group.places, sure, strict=True)

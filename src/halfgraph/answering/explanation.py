@@ -8,12 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from halfgraph.answering.answers import Edge, Likely, Node
-from halfgraph.answering.facts import Names
-from halfgraph.answering.index import Index
+from halfgraph.answering.schema import Edge, Likely, Node
+from halfgraph.answering.store_rows import Names
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
 from halfgraph.model.segments import Groups
+from halfgraph.prediction.embedding import Index
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
@@ -109,7 +109,7 @@ def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
     attention = encoder.intersection
     assert isinstance(attention, Attention)
     assert isinstance(node, Intersect)
-    return attention.shares(parts, attention.centre(parts), Groups.of(encoder.kinds_of(node, 1)))[0]
+    return attention.shares(parts, attention.centre(parts), Groups.of(encoder.types_of(node, 1)))[0]
 
 
 def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[Edge]:
@@ -144,14 +144,14 @@ def _below(laid: Laid, what: type) -> set[int]:
     return {id(node) for node in order} - free
 
 
-def kind_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | None, slice]:
-    """The kind of a variable, as the query says or as its relations usually end, and the range of its entities."""
+def type_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | None, slice]:
+    """The type of a variable, as the query says or as its relations usually end, and the range of its entities."""
     if isinstance(node, Negate):
-        return kind_range(index, node.part, starts)
+        return type_range(index, node.part, starts)
     if isinstance(node, Anchor):
         return None, slice(0, int(starts[-1]))
-    kind = int(index.encoder.kinds_of(node, 1)[0])
-    return kind, slice(int(starts[kind]), int(starts[kind + 1]))
+    type_id = int(index.encoder.types_of(node, 1)[0])
+    return type_id, slice(int(starts[type_id]), int(starts[type_id + 1]))
 
 
 def drawn_nodes(laid: Laid, looked: Looked, names: Names, index: Index) -> tuple[list[Node], dict[str | int, int]]:
@@ -162,16 +162,18 @@ def drawn_nodes(laid: Laid, looked: Looked, names: Names, index: Index) -> tuple
         number = int(anchor.entity)
         ids[number] = len(found)
         entity = names.entity(number)
-        found.append(Node(len(found), "anchor", entity.label, entity.entity, names.kind_of(number)))
+        found.append(Node(len(found), "anchor", entity.label, entity.entity, names.type_of(number)))
     for name, node in laid.variables.items():
         ids[name] = len(found)
-        kind, among = kind_range(index, node, names.graph.kinds.starts.tolist())
+        type_id, among = type_range(index, node, names.graph.types.starts.tolist())
         likely = [
             Likely(*_named(names, entity), round(score, 4))
             for entity, score in index.nearest(looked.vectors[name], LIKELY, among=among, without=_NONE)
         ]
         role = "target" if name == laid.target else "variable"
-        found.append(Node(len(found), role, shown(name), None, None if kind is None else names.kind(kind), likely))
+        found.append(
+            Node(len(found), role, shown(name), None, None if type_id is None else names.type_id(type_id), likely)
+        )
     return found, ids
 
 

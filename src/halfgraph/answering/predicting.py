@@ -8,15 +8,15 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from halfgraph.answering.answers import Predicted
-from halfgraph.answering.confidence import Calibration
 from halfgraph.answering.cutting import Cut
-from halfgraph.answering.explanation import Laid, Looked, kind_range
-from halfgraph.answering.facts import Facts, Names
-from halfgraph.answering.index import Index, best_of
-from halfgraph.answering.modes import VECTOR, Modes, fused_scores
-from halfgraph.answering.scored import Scored
-from halfgraph.query.tree import Anchor, Query, kind_of
+from halfgraph.answering.explanation import Laid, Looked, type_range
+from halfgraph.answering.schema import Predicted
+from halfgraph.answering.store_rows import Facts, Names
+from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.embedding import Index, best_of
+from halfgraph.prediction.link_executor import Scored
+from halfgraph.prediction.predictors import VECTOR, Modes, fused_scores
+from halfgraph.query.tree import Anchor, Query, type_of
 from halfgraph.sparql.allowing import AT_ONCE, allowed
 from halfgraph.sparql.reading import Reading
 
@@ -46,10 +46,10 @@ class Predicting:
         looked: Looked,
         known: NDArray[np.int32],
         cut: Cut,
-        any_kind: bool,
+        any_type: bool,
     ) -> list[Predicted]:
         """The likeliest entities that are not known to be answers, and that the store lets pass."""
-        among = slice(0, len(self.names.graph.entities)) if any_kind else self._among(laid, known)
+        among = slice(0, len(self.names.graph.entities)) if any_type else self._among(laid, known)
         wanted = cut.skip + cut.take
         count = len(self.names.graph.entities) if reading.restriction else wanted
         ways = looked.vectors[laid.target]
@@ -62,7 +62,7 @@ class Predicting:
         found = []
         for number, score in ranked[cut.skip :]:
             entity = self.names.entity(number)
-            found.append(Predicted(entity.entity, entity.label, self.names.kind_of(number), round(score, 4)))
+            found.append(Predicted(entity.entity, entity.label, self.names.type_of(number), round(score, 4)))
         return found
 
     def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
@@ -91,9 +91,9 @@ class Predicting:
         return [replace(one, confidence=round(rate, 4)) for one, rate in zip(predicted, sure.tolist(), strict=True)]
 
     def _among(self, laid: Laid, known: NDArray[np.int32]) -> slice:
-        """The range of the answer's kind: as the query says, as known answers are, or as its relations usually end."""
-        query, starts = laid.variables[laid.target], self.names.graph.kinds.starts.tolist()
-        if len(known) and not isinstance(query, Anchor) and kind_of(query) is None:
-            kind = int(np.bincount(self.names.graph.kinds.of(known)).argmax())
-            return slice(starts[kind], starts[kind + 1])
-        return kind_range(self.index, query, starts)[1]
+        """The range of the answer's type: as the query says, as known answers are, or as its relations usually end."""
+        query, starts = laid.variables[laid.target], self.names.graph.types.starts.tolist()
+        if len(known) and not isinstance(query, Anchor) and type_of(query) is None:
+            type_id = int(np.bincount(self.names.graph.types.of(known)).argmax())
+            return slice(starts[type_id], starts[type_id + 1])
+        return type_range(self.index, query, starts)[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 from halfgraph import __version__
-from halfgraph.answering.answers import Found, Stated, Witness
+from halfgraph.answering.schema import Found, Stated, Witness
 from halfgraph.errors import FolderError
 from halfgraph.graph.statements import RDF, TYPE
 

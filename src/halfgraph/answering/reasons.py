@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from halfgraph.answering.answers import Answer, Standing, Stated, Witness
 from halfgraph.answering.explanation import Laid, shown
-from halfgraph.answering.facts import Facts, Names
-from halfgraph.answering.scored import Scored
-from halfgraph.answering.scored import Witness as ScoredWitness
+from halfgraph.answering.schema import Answer, Standing, Stated, Witness
+from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.answering.witness import Bound, Seeker, choices
-from halfgraph.query.tree import Anchor, Negate, Project, Query, kind_of, nodes
+from halfgraph.prediction.link_executor import Scored
+from halfgraph.prediction.link_executor import Witness as ScoredWitness
+from halfgraph.query.tree import Anchor, Negate, Project, Query, nodes, type_of
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Reasons:
     def _standing(self, laid: Laid, entities: Mapping[str, int]) -> list[Standing]:
         """What stands for each variable but the target."""
         return [
-            Standing(shown(name), *self._named(entities[name]), self.names.kind_of(entities[name]))
+            Standing(shown(name), *self._named(entities[name]), self.names.type_of(entities[name]))
             for name in laid.variables
             if name in entities and name != laid.target
         ]
@@ -108,9 +108,9 @@ class Reasons:
             subject, object_ = reversed(ends) if int(edge.relation) & 1 else ends
             lines.append(f"{subject} <{self.names.relation(int(edge.relation)).entity}> {object_} .")
         for name in used:
-            kind = kind_of(laid.variables[name])
-            if kind is not None:
-                lines.append(f"{place[name]} a <{self.names.graph.namer.iri(self.names.graph.kinds.names[kind])}> .")
+            type_id = type_of(laid.variables[name])
+            if type_id is not None:
+                lines.append(f"{place[name]} a <{self.names.graph.namer.iri(self.names.graph.types.names[type_id])}> .")
         return None if any("<_:" in line for line in lines) else f"SELECT * {{ {' '.join(lines)} }} LIMIT 1"
 
 

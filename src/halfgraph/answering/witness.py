@@ -10,8 +10,8 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.answering.explanation import Laid
-from halfgraph.answering.index import Index
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.embedding import Index
 from halfgraph.query.exact import Exact
 from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, children, nodes
 

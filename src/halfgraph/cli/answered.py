@@ -3,22 +3,22 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from halfgraph.answering.answers import measure, said
+from halfgraph.answering.schema import measure, said
 from halfgraph.cli.screen import note, print_table
 
 if TYPE_CHECKING:
-    from halfgraph.answering.answers import Answers, Edge, Empty, Explanation, Known, Node, Witness
+    from halfgraph.answering.schema import Answers, Edge, Empty, Explanation, Known, Node, Witness
 
 MOST_SHOWN = 20  # known answers on the screen
 
 
 def show_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
     """Nothing; the answers are printed, known ones first, and below them what the query was understood as."""
-    known = [("known", _row(one), "", one.kind or "", _short(one, short)) for one in answers.known[:MOST_SHOWN]]
-    predicted = [("predicted", one.label, measure(one), one.kind, short(one.entity)) for one in answers.predicted]
+    known = [("known", _row(one), "", one.type or "", _short(one, short)) for one in answers.known[:MOST_SHOWN]]
+    predicted = [("predicted", one.label, measure(one), one.type, short(one.entity)) for one in answers.predicted]
     title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
     sure = "confidence" if any(one.confidence is not None for one in answers.predicted) else "score"
-    print_table(title, ["", "answer", sure, "kind", ""], [*known, *predicted])
+    print_table(title, ["", "answer", sure, "type", ""], [*known, *predicted])
     if len(answers.known) > MOST_SHOWN:
         note(f"... and {len(answers.known) - MOST_SHOWN:,} more known answers; --json or --format gives them all")
     if answers.explanation.empty is not None:
@@ -52,7 +52,7 @@ def why_empty(empty: "Empty") -> list[str]:
 
 def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
     """The query as a tree of lines from the answer to the known entities, with the share of each path."""
-    from halfgraph.query.spelled import hung
+    from halfgraph.query.rendering import hung
 
     nodes = {node.id: node for node in explanation.nodes}
     target = next(node for node in explanation.nodes if node.role == "target")
@@ -73,7 +73,7 @@ def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
             return [f"{first} (as above)"]
         return [first + _likely(source), *below(source)]
 
-    return [target.name + (f" : {target.kind}" if target.kind else ""), *below(target)]
+    return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
 
 
 def _label(edge: "Edge") -> str:

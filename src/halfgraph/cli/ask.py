@@ -13,8 +13,8 @@ from halfgraph.cli.screen import Json, note, print_json
 from halfgraph.errors import InputError, SettingError
 
 if TYPE_CHECKING:
-    from halfgraph.answering.answers import Answers
     from halfgraph.answering.engine import Engine
+    from halfgraph.answering.schema import Answers
 
 
 class Format(StrEnum):
@@ -45,7 +45,7 @@ def ask(
     min_confidence: Annotated[
         float | None, typer.Option(help="Only predicted answers at least so sure, from 0 to 1.", show_default=False)
     ] = None,
-    any_kind: Annotated[bool, typer.Option("--any-kind", help="Predict entities of every kind.")] = False,
+    any_type: Annotated[bool, typer.Option("--any-type", help="Predict entities of every type.")] = False,
     explain: Annotated[
         str | None,
         typer.Option(metavar="ENTITY", help="Show why this entity is an answer instead.", show_default=False),
@@ -80,18 +80,18 @@ def ask(
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """
     _check(sparql, batch, top)
-    from halfgraph.door import load
+    from halfgraph.api import load
 
     engine = load(run, graph, view.value, time_limit=time_limit)
     if batch is not None:
-        _batch(engine, batch, top, any_kind)
+        _batch(engine, batch, top, any_type)
         return
     text = sparql_text(sparql or "-")
     if explain is not None:
         witness = engine.explain(text, explain, mode=mode)
         print_json(witness.to_dict()) if json else show_witness(witness)
         return
-    answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence, any_kind=any_kind)
+    answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
     if missing_as is not None:
         _write_missing(engine, answers, missing_as, run, text, mode)
     if format is not None:
@@ -101,7 +101,7 @@ def ask(
     elif json:
         print_json(answers.to_dict())
     else:
-        from halfgraph.query.prefixes import Prefixes
+        from halfgraph.sparql.prefixes import Prefixes
 
         show_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
 
@@ -114,7 +114,7 @@ def _check(sparql: str | None, batch: Path | None, top: int) -> None:
         raise SettingError("--top", f"must be at least 1, found {top}")
 
 
-def _batch(engine: "Engine", path: Path, top: int, any_kind: bool) -> None:
+def _batch(engine: "Engine", path: Path, top: int, any_type: bool) -> None:
     """Nothing; the answers to each line of a file are printed as a line of JSON."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -124,7 +124,7 @@ def _batch(engine: "Engine", path: Path, top: int, any_kind: bool) -> None:
         ) from error
     texts = [line for line in lines if line.strip()]
     for first in range(0, len(texts), 1000):
-        for answers in engine.ask_batch(texts[first : first + 1000], top, any_kind=any_kind):
+        for answers in engine.ask_batch(texts[first : first + 1000], top, any_type=any_type):
             print_json(answers.to_dict())
 
 

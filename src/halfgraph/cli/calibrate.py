@@ -21,8 +21,8 @@ def calibrate(
 
     Example: halfgraph calibrate demo/run
     """
-    from halfgraph.answering.calibrating import calibrate as measure
-    from halfgraph.door import Graph, graph_of
+    from halfgraph.api import Graph, graph_of
+    from halfgraph.prediction.calibrating import calibrate as measure
     from halfgraph.settings import read_config
     from halfgraph.training.run import load_encoder
     from halfgraph.training.run_folder import CONFIG

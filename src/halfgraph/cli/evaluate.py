@@ -13,8 +13,8 @@ from halfgraph.cli.screen import Json, note, pacing, print_json, print_table
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
-    from halfgraph.evaluation.asked import Asked
     from halfgraph.evaluation.comparing import Measured, Row
+    from halfgraph.evaluation.questions import Asked
     from halfgraph.evaluation.report import Table
     from halfgraph.graph.folder import Graph
 
@@ -90,9 +90,9 @@ def evaluate(
 
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
-    from halfgraph.answering.modes import Weighing
     from halfgraph.evaluation.comparing import rows_of
     from halfgraph.evaluation.report import make_room
+    from halfgraph.prediction.predictors import Weighing
     from halfgraph.training.loop import tune_memory
 
     if workload is not None and queries is not None:
@@ -143,8 +143,8 @@ def _questions(
     graph: "Graph", workload: Path | None, queries: Path | None, split: str, limit: int | None, seed: int
 ) -> "Iterator[Asked]":
     """The questions to measure with."""
-    from halfgraph.evaluation.asked import drawn, of_file, of_workload
-    from halfgraph.query.workload import Workload
+    from halfgraph.evaluation.questions import drawn, of_file, of_workload
+    from halfgraph.workload.folder import Workload
 
     if queries is not None:
         with of_file(queries, graph, limit, seed) as asked:
@@ -161,7 +161,7 @@ def _file(path: Path | None) -> Iterator[Any]:
     if path is None:
         yield None
         return
-    from halfgraph.query.exchange import new_file
+    from halfgraph.workload.jsonl import new_file
 
     with new_file(path) as file:
         yield file
@@ -179,15 +179,15 @@ def _measure(
     quiet: bool,
 ) -> "list[Measured]":
     """Each run with its figures."""
-    from halfgraph.answering.modes import Modes, Weighing
-    from halfgraph.answering.reliability import measured
     from halfgraph.evaluation.comparing import Measured
-    from halfgraph.evaluation.exporting import exporter
     from halfgraph.evaluation.results import evaluate as measure
-    from halfgraph.query.nested import Names
+    from halfgraph.evaluation.score_export import exporter
+    from halfgraph.prediction.predictors import Modes, Weighing
+    from halfgraph.prediction.reliability import measured
     from halfgraph.settings import read_config
     from halfgraph.training.run import load_encoder
     from halfgraph.training.run_folder import CONFIG, read_provenance
+    from halfgraph.workload.nested import Names
 
     found: list[Measured] = []
     settings = {run: read_config(run / CONFIG) for run in runs}
@@ -220,9 +220,9 @@ def _row_names(settings: dict[Path, Any]) -> dict[Path, str]:
 
 def _baselines(graph: "Graph", asked: "Asked", seed: int, threads: int | None, quiet: bool) -> "list[Measured]":
     """The two baselines with their figures."""
-    from halfgraph.evaluation.baselines import neighbour_vote, popularity
     from halfgraph.evaluation.comparing import Measured
     from halfgraph.evaluation.results import evaluate as measure
+    from halfgraph.prediction.baselines import neighbour_vote, popularity
 
     found = []
     for answerer in (popularity(graph.train), neighbour_vote(graph.train)):

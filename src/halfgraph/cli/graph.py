@@ -25,7 +25,7 @@ class Keep(StrEnum):
 
 
 class Untyped(StrEnum):
-    """How entities without a type get a kind."""
+    """How entities without a type get a type."""
 
     vote = "vote"
     thing = "thing"
@@ -40,18 +40,18 @@ class Schema(StrEnum):
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to make.", show_default=False)]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables.")]
-KindsOption = Annotated[
+TypesOption = Annotated[
     str,
     typer.Option(
-        "--kinds",
-        help="Where kinds come from: 'nearest' common super class of an entity's types, 'top' (the level-1 class "
-        "below the root), 'one' kind for all, or a file of two columns: entity, kind.",
+        "--types",
+        help="Where types come from: 'nearest' common super class of an entity's types, 'top' (the level-1 class "
+        "below the root), 'one' type for all, or a file of two columns: entity, type.",
     ),
 ]
 UntypedOption = Annotated[
-    Untyped, typer.Option(help="Kind of an entity without a type: by the relations it takes part in, or Thing.")
+    Untyped, typer.Option(help="Type of an entity without a type: by the relations it takes part in, or Thing.")
 ]
-SmallestOption = Annotated[int, typer.Option(min=1, help="Kinds with fewer entities become Thing.")]
+SmallestOption = Annotated[int, typer.Option(min=1, help="Types with fewer entities become Thing.")]
 SeedOption = Annotated[int, typer.Option(help="The seed of the split.")]
 PageOption = Annotated[int, typer.Option(min=1, help="Rows of a page, from an endpoint.")]
 PauseOption = Annotated[float, typer.Option(min=0.0, help="Seconds between two requests to an endpoint.")]
@@ -69,11 +69,11 @@ def import_(
     ],
     out: Out,
     format: Annotated[str | None, typer.Option(help="The format, if the file's ending does not tell it.")] = None,  # noqa: A002
-    kinds: KindsOption = "nearest",
+    types: TypesOption = "nearest",
     labels: Annotated[list[Path], typer.Option(help="A file of two columns: name, label.")] = [],  # noqa: B006
     language: Annotated[str, typer.Option(help="The preferred language of labels.")] = "en",
     untyped: UntypedOption = Untyped.vote,
-    smallest_kind: SmallestOption = 1,
+    smallest_type: SmallestOption = 1,
     blank_nodes: Annotated[Keep, typer.Option(help="Whether blank nodes are entities.")] = Keep.keep,
     self_loops: Annotated[Keep, typer.Option(help="Whether triples from an entity to itself are kept.")] = Keep.keep,
     schema: Annotated[
@@ -94,7 +94,7 @@ def import_(
 ) -> None:
     """Make a graph folder of RDF, TSV, a published split, a SPARQL endpoint or the demo.
 
-    Example: halfgraph import people.ttl ontology.owl --kinds top --split 90/1/9 --out people
+    Example: halfgraph import people.ttl ontology.owl --types top --split 90/1/9 --out people
     """
     from halfgraph.graph.catalogue import CATALOGUE
     from halfgraph.graph.files import Reading
@@ -105,13 +105,13 @@ def import_(
         given = None if remote else format  # the pages of an endpoint are N-Triples
         reading = Reading(given, skip_bad, header, blank_nodes.value, schema.value, base, remote, progress)
         choices = _choices(
-            kinds,
+            types,
             split,
             reading=reading,
             labels_files=tuple(labels),
             language=language,
             untyped=untyped.value,
-            smallest_kind=smallest_kind,
+            smallest_type=smallest_type,
             self_loops=self_loops.value,
             seed=seed,
         )
@@ -125,19 +125,19 @@ def import_(
     _show_import(graph, json, quiet)
 
 
-def _choices(kinds: str, split: str | None, **others: Any) -> "Choices":
-    """The choices of an import, with a kinds file where `kinds` is the name of one."""
+def _choices(types: str, split: str | None, **others: Any) -> "Choices":
+    """The choices of an import, with a types file where `types` is the name of one."""
     from halfgraph.graph.importing import Choices
     from halfgraph.graph.splitting import Shares
 
     shares = None if split is None else Shares.parse(split)
-    if kinds in ("nearest", "top", "one"):
-        return Choices(kinds=kinds, split=shares, **others)  # type: ignore[arg-type]
-    if not Path(kinds).exists():
+    if types in ("nearest", "top", "one"):
+        return Choices(types=types, split=shares, **others)  # type: ignore[arg-type]
+    if not Path(types).exists():
         raise SettingError(
-            "--kinds", f'"{kinds}" is no file', advice="Pass nearest, top, one, or a file of two columns."
+            "--types", f'"{types}" is no file', advice="Pass nearest, top, one, or a file of two columns."
         )
-    return Choices(kinds_file=Path(kinds), split=shares, **others)
+    return Choices(types_file=Path(types), split=shares, **others)
 
 
 def _pages(out: Path) -> Path:
@@ -177,12 +177,12 @@ def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
     elif not quiet:
         rows = [(row["what"], row["count"], row["fate"]) for row in description["report"]]
         print_table("What was read", ["", "", "what became of it"], rows)
-        ways = [(count, way) for way, count in description["kinds"]["ways"].items()]
-        print_table("\nKinds", ["", "entities got theirs"], ways)
+        ways = [(count, way) for way, count in description["types"]["ways"].items()]
+        print_table("\nTypes", ["", "entities got theirs"], ways)
         counts = description["counts"]
         triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
         note(
-            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['kinds']:,} kinds, "
+            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types, "
             f"{counts['relations']:,} relations, triples: {triples}"
         )
         if attribution := description["provenance"].get("attribution"):
@@ -197,9 +197,9 @@ def build(
     hops: Annotated[int, typer.Option(min=1, help="How many steps to go from the seeds, in either direction.")] = 2,
     namespace: Annotated[str | None, typer.Option(help="Only predicates whose IRI begins with this.")] = None,
     degree: Annotated[int, typer.Option(min=1, help="Remove entities of less degree, until all have it.")] = 1,
-    kinds: KindsOption = "nearest",
+    types: TypesOption = "nearest",
     untyped: UntypedOption = Untyped.vote,
-    smallest_kind: SmallestOption = 1,
+    smallest_type: SmallestOption = 1,
     split: Annotated[str, typer.Option(help="Shares of train, valid and test.")] = "90/1/9",
     seed: SeedOption = 0,
     page_size: PageOption = 10_000,
@@ -207,10 +207,10 @@ def build(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a data set by the paper's recipe: seeds, hops, a degree threshold, kinds and a split.
+    """Make a data set by the paper's recipe: seeds, hops, a degree threshold, types and a split.
 
     Example: halfgraph build dbpedia --seeds cities.txt --namespace http://dbpedia.org/ontology/ --degree 10
-    --kinds top --out db18
+    --types top --out db18
     """
     from halfgraph.graph.building import Recipe, build, query_seeds, read_seeds
     from halfgraph.graph.folder import Graph, refuse_existing
@@ -218,7 +218,7 @@ def build(
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:
         raise SettingError("--seeds", "and --seeds-query are both given", advice="Give one of them.")
-    choices = _choices(kinds, split, untyped=untyped.value, smallest_kind=smallest_kind, seed=seed)
+    choices = _choices(types, split, untyped=untyped.value, smallest_type=smallest_type, seed=seed)
     listed = read_seeds(seeds) if seeds is not None else None
     with counting("triples", quiet or json) as progress:
         if "://" in source:

@@ -32,8 +32,8 @@ def query(
     from halfgraph.graph.folder import Graph
     from halfgraph.graph.store import open_store
     from halfgraph.query.exact import Exact
-    from halfgraph.query.shapes import shape_of
-    from halfgraph.query.spelled import drawing, one_line, to_sparql
+    from halfgraph.query.rendering import drawing, one_line, to_sparql
+    from halfgraph.query.structures import shape_of
     from halfgraph.sparql.allowing import allowed
     from halfgraph.sparql.reading import read
 

@@ -62,7 +62,7 @@ def reproduce(
     from halfgraph.evaluation.comparing import rows_of
     from halfgraph.evaluation.table_two import brief_table, values, write_table
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.workload import Counts, Plan, Workload
+    from halfgraph.workload.folder import Counts, Plan, Workload
 
     if threads is not None:
         torch.set_num_threads(threads)

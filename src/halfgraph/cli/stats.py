@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def stats(
     folder: Annotated[Path, typer.Argument(help="A graph folder.")],
     json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture of degrees and kinds to this file.")] = None,
+    plot: Annotated[Path | None, typer.Option(help="Write a picture of degrees and types to this file.")] = None,
 ) -> None:
-    """Show what a graph is like: counts, kinds, degrees, frequent relations, leakage.
+    """Show what a graph is like: counts, types, degrees, frequent relations, leakage.
 
     Example: halfgraph stats people --plot people.png
     """
@@ -39,13 +39,13 @@ def _show_stats(graph: "Graph", figures: dict[str, Any]) -> None:
     """Nothing; the figures of a graph are printed as tables."""
     from halfgraph.graph.vocabulary import local_name
 
-    counts = [(name, figures[name]) for name in ("entities", "relations", "kinds", "literals")]
+    counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
     splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
     print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
     print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
-    sizes = sorted(figures["kind_sizes"].items(), key=lambda item: -item[1])
-    title = "\nKinds (the 15 largest)" if len(sizes) > 15 else "\nKinds"
-    print_table(title, ["entities", ""], [(count, local_name(kind)) for kind, count in sizes[:15]])
+    sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
+    title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
+    print_table(title, ["entities", ""], [(count, local_name(name)) for name, count in sizes[:15]])
     shown = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
     frequent = [(count, shown[name]) for name, count in figures["frequent_relations"].items()]
     print_table("\nThe commonest relations", ["triples", ""], frequent)

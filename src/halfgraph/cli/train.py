@@ -68,13 +68,13 @@ def train(
 
     Example: halfgraph train people --minutes 10 --out runs/people
     """
-    from halfgraph.answering.calibrating import calibrate
     from halfgraph.evaluation.validation import validation_questions, validator
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.workload import Workload
+    from halfgraph.prediction.calibrating import calibrate
     from halfgraph.settings import given_values, model_of, training_settings
     from halfgraph.training.loop import Budget
     from halfgraph.training.run import load_encoder, new_encoder, run, start
+    from halfgraph.workload.folder import Workload
 
     chosen = training_settings(model or model_of(config), recipe.value, given_values(config, settings))
     graph = Graph.open(folder)

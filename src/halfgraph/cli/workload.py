@@ -12,10 +12,10 @@ from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.exchange import Imported
-    from halfgraph.query.recomputing import Verified
-    from halfgraph.query.shapes import Shape
-    from halfgraph.query.workload import Plan, Workload
+    from halfgraph.query.structures import Shape
+    from halfgraph.workload.folder import Plan, Workload
+    from halfgraph.workload.jsonl import Imported
+    from halfgraph.workload.verification import Verified
 
 workload = typer.Typer(
     help="Write questions to files, or read them from files.", no_args_is_help=True, rich_markup_mode=None
@@ -86,9 +86,9 @@ def sample(
     Example: halfgraph sample people --two-edges 100000 --three-edges 100000 --test 1000 --out questions
     """
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.negatives import Judging
-    from halfgraph.query.workload import Counts, Plan, planned
-    from halfgraph.query.workload import sample as draw
+    from halfgraph.workload.folder import Counts, Plan, planned
+    from halfgraph.workload.folder import sample as draw
+    from halfgraph.workload.negatives import Judging
 
     graph = Graph.open(folder)
     counts = Counts(two_edges, three_edges, valid, test, neighbourhoods)
@@ -103,7 +103,7 @@ def sample(
 
 def _structures(names: str) -> "tuple[Shape, ...]":
     """The structures of a list with commas, each once, in the paper's order."""
-    from halfgraph.query.shapes import DRAWN, shape_named
+    from halfgraph.query.structures import DRAWN, shape_named
 
     chosen = [shape_named(name.strip()) for name in names.split(",") if name.strip()]
     if other := [shape.name for shape in chosen if shape not in DRAWN]:
@@ -116,7 +116,7 @@ def _structures(names: str) -> "tuple[Shape, ...]":
 
 def _show_sample(made: "Workload", plan: "Plan", graph: "Graph", json: bool, quiet: bool) -> None:
     """Nothing; what was drawn is printed, and what the graph could not fill is said."""
-    from halfgraph.query.workload import planned
+    from halfgraph.workload.folder import planned
 
     questions, wanted = made.description["questions"], planned(plan, graph)
     for split, rows in wanted.items():
@@ -184,9 +184,9 @@ def export_(
     Example: halfgraph workload export questions --graph people --split test --limit 100 --out test.jsonl.gz
     """
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.exchange import export
-    from halfgraph.query.shapes import shape_named
-    from halfgraph.query.workload import Workload
+    from halfgraph.query.structures import shape_named
+    from halfgraph.workload.folder import Workload
+    from halfgraph.workload.jsonl import export
 
     opened = Graph.open(graph)
     chosen = [shape_named(name.strip()) for name in structures.split(",") if name.strip()]
@@ -229,8 +229,8 @@ def import_(
     Example: halfgraph workload import queries-valid.jsonl.gz --graph fb15k-237 --verify --out questions
     """
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.exchange import import_workload
-    from halfgraph.query.recomputing import verify as recompute
+    from halfgraph.workload.jsonl import import_workload
+    from halfgraph.workload.verification import verify as recompute
 
     opened = Graph.open(graph)
     with counting("questions", quiet or json) as progress:
@@ -264,7 +264,7 @@ def _note_import(imported: "Imported") -> None:
 
 def _tell_verified(verified: "Verified", only_code: bool) -> None:
     """Nothing, or exit code 1 where some answers differ."""
-    from halfgraph.query.nested import shown
+    from halfgraph.workload.nested import shown
 
     if not only_code:
         note(f"{verified.equal:,} of {verified.queries:,} queries have just the answers that the graph gives")

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from halfgraph.evaluation.baselines import NEIGHBOUR_VOTE
 from halfgraph.evaluation.results import Figures
+from halfgraph.prediction.baselines import NEIGHBOUR_VOTE
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from halfgraph.evaluation.metrics import auc, percentiles
 from halfgraph.evaluation.protocol import HARD
 from halfgraph.evaluation.ranking import HITS, Scored, mean_by_question
 from halfgraph.query.exact import Ragged
-from halfgraph.query.shapes import STRUCTURES
+from halfgraph.query.structures import STRUCTURES
 
 Values = NDArray[np.float64]
 Key = tuple[str, str]  # a measure, and a structure or query type: ("apr", "3-inter-hard"), ("hits@3", "3i")

@@ -5,8 +5,8 @@ from html import escape
 from typing import Any
 
 from halfgraph import __version__
+from halfgraph.evaluation.charts import charts, svg
 from halfgraph.evaluation.comparing import Row
-from halfgraph.evaluation.plots import charts, svg
 from halfgraph.evaluation.reliability import error_table, reliability_charts
 from halfgraph.evaluation.report import Table, notes, tables
 
@@ -30,7 +30,7 @@ figure { margin: 0; } details { margin-top: 2em; } summary { cursor: pointer; }
 @media print { details { display: none; } }
 """
 READING = """
-<p><b>The paper's measures.</b> AUC: for each question its answer and one entity of the answer's kind that is no answer,
+<p><b>The paper's measures.</b> AUC: for each question its answer and one entity of the answer's type that is no answer,
 all pooled; the area under the ROC curve. APR: the share of up to 1,000 such entities that the answer is above, averaged
 over the questions that have them. Types marked <i>hard</i> have negatives that satisfy a part of the query but not all
 of it (H-Neg).</p>

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from halfgraph.evaluation.metrics import auc, percentile, require_finite
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.exact import Ragged
-from halfgraph.query.sampling import Questions
+from halfgraph.workload.sampling import Questions
 
 ROWS = 256  # questions scored against all entities at a time, so that memory does not grow with their number
 HARD = "-hard"

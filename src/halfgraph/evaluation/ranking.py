@@ -13,15 +13,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.evaluation.answerers import Answerer, Scores
-from halfgraph.evaluation.kernels import FAR, fewest_missing, rank_rows
+from halfgraph.evaluation._rank_kernels import FAR, fewest_missing, rank_rows
 from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.threads import torch_threads
+from halfgraph.prediction.answerers import Answerer, Scores
+from halfgraph.query._kernels import edges_of, plain, steps_of
 from halfgraph.query.exact import Ragged, available_cores, in_pieces
-from halfgraph.query.kernels import edges_of, plain, steps_of
 from halfgraph.query.program import compile_shape
-from halfgraph.query.sampling import Questions
+from halfgraph.workload.sampling import Questions
 
 AT_ONCE = 1 << 23  # scores in memory at a time, for each thread: 32 MB
 HITS = (1, 3, 10)

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from halfgraph.evaluation.asked import ORDER
+from halfgraph.evaluation.charts import COLOURS
 from halfgraph.evaluation.comparing import Row
-from halfgraph.evaluation.plots import COLOURS
+from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.report import Table
 
 SIZE, EDGE, NAMES = 300, 36, 90  # pixels: the square, the room beside it, and the room for names

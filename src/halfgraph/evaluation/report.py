@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.asked import ORDER
 from halfgraph.evaluation.comparing import Row, remarks
 from halfgraph.evaluation.protocol import HARD
+from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.ranking import HITS
 from halfgraph.evaluation.results import TYPES
-from halfgraph.query.shapes import shape_named
+from halfgraph.query.structures import shape_named
 
 Cell = str | int | float | None
 FEW = 4  # rows that stand side by side, names below one another; more stand below one another

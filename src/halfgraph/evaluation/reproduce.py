@@ -16,21 +16,21 @@ from typing import Any
 import numpy as np
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.answerers import Answerer, VectorAnswerer
-from halfgraph.evaluation.asked import Asked, of_workload
-from halfgraph.evaluation.baselines import NEIGHBOUR_VOTE, POPULARITY, neighbour_vote, popularity
 from halfgraph.evaluation.comparing import Measured
+from halfgraph.evaluation.questions import Asked, of_workload
 from halfgraph.evaluation.results import evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
 from halfgraph.model.variants import ROWS
-from halfgraph.query.workload import Plan, Workload, sample
+from halfgraph.prediction.answerers import Answerer, VectorAnswerer
+from halfgraph.prediction.baselines import NEIGHBOUR_VOTE, POPULARITY, neighbour_vote, popularity
 from halfgraph.training.batches import Batches, FromWorkload
 from halfgraph.training.loop import WARM_UP, Budget, Told, train, tune_memory
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
 from halfgraph.training.run_folder import STATE, read_provenance, write_atomically
+from halfgraph.workload.folder import Plan, Workload, sample
 
 PAPER_ROWS = tuple(row.name for row in ROWS[:10])
 THOROUGH = ("GQE[min]", "GQE+KG[min]", "CGA+KG+8[min]")  # the rows with several seeds

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from halfgraph.evaluation.answerers import Answerer
-from halfgraph.evaluation.asked import Asked
 from halfgraph.evaluation.bootstrap import AGAIN, LEVEL, Replicates, interval, mean_of, replicates
 from halfgraph.evaluation.measures import Key, measures_of
 from halfgraph.evaluation.protocol import HARD
+from halfgraph.evaluation.questions import Asked
 from halfgraph.evaluation.ranking import HITS, Watch, scored
-from halfgraph.query.shapes import STRUCTURES
+from halfgraph.prediction.answerers import Answerer
+from halfgraph.query.structures import STRUCTURES
 
 Figures = Mapping[str, Any]
 Told = Callable[[int], None]  # how many more questions are done

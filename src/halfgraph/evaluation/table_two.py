@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from halfgraph.evaluation.charts import charts, svg
 from halfgraph.evaluation.comparing import Row
 from halfgraph.evaluation.page import page
-from halfgraph.evaluation.plots import charts, svg
 from halfgraph.evaluation.report import Cell, Table, markdown, markdown_table, percent, write_report
 
 AGAINST = "GQE[min]"

@@ -7,11 +7,11 @@ from typing import Any
 from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
-from halfgraph.query.negatives import Judging, fresh_negatives
-from halfgraph.query.sampling import Questions
-from halfgraph.query.shapes import STRUCTURES
-from halfgraph.query.workload import Counts, Plan, Workload, draw
+from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.loop import Validate
+from halfgraph.workload.folder import Counts, Plan, Workload, draw
+from halfgraph.workload.negatives import Judging, fresh_negatives
+from halfgraph.workload.sampling import Questions
 
 DRAWN = 1_000  # validation questions of each structure, where there is no workload
 

@@ -1,4 +1,4 @@
-"""The paper's recipe for a data set: seeds, two hops, a degree threshold, kinds, and a 90/1/9 split."""
+"""The paper's recipe for a data set: seeds, two hops, a degree threshold, types, and a 90/1/9 split."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -137,7 +137,7 @@ def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
                 if label and word in used:
                     statements.add_label(word, label, rank=-1)  # better than any that was set aside
         names = [*statements.names, *statements.relations]
-        known = {graph.namer.iri(name): name for name in (*names, *graph.kinds.names)}
+        known = {graph.namer.iri(name): name for name in (*names, *graph.types.names)}
         said_of = {str(graph.namer.term(name)) for name in names}
         sorter = Sorter(statements, "train", Reading(), blank="_:{}".format, known=known)
         sorter.all(_said_of(graph, said_of))

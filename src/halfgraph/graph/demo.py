@@ -72,16 +72,16 @@ class NamedTriples:
     """Triples by name, with what is known of the names: the input of an import that needs no file."""
 
     triples: list[tuple[str, str, str]]
-    kinds: dict[str, str]  # of every entity
+    types: dict[str, str]  # of every entity
     labels: dict[str, str]  # of every entity and relation, for people
     base: str  # what a name is relative to
     attribution: str  # source and licence, to be shown after import
 
 
 class Entity(NamedTuple):
-    """An entity before it has a name: its kind, and labels from the plainest to one that no other entity has."""
+    """An entity before it has a name: its type, and labels from the plainest to one that no other entity has."""
 
-    kind: str
+    type_name: str
     labels: tuple[str, ...]
 
 
@@ -105,14 +105,14 @@ class Databank:
 
 
 def baseball() -> NamedTriples:
-    """The demo graph, always in the same order: about 13,400 entities of 16 kinds, 22 relations, 135,000 triples."""
+    """The demo graph, always in the same order: about 13,400 entities of 16 types, 22 relations, 135,000 triples."""
     databank = _databank(_read(_archive()))
     facts = list(dict.fromkeys(fact for group in FACTS for fact in group(databank)))
     labels = _chosen_labels(entity for head, _, tail in facts for entity in (head, tail))
     names = {entity: _name(label) for entity, label in labels.items()}
     return NamedTriples(
         triples=[(names[head], relation, names[tail]) for head, relation, tail in facts],
-        kinds={name: entity.kind for entity, name in names.items()},
+        types={name: entity.type_name for entity, name in names.items()},
         labels={names[entity]: label for entity, label in labels.items()}
         | {relation: relation.replace("_", " ") for _, relation, _ in facts},
         base=BASE,
@@ -170,9 +170,9 @@ def _recent(rows: Iterable[Row]) -> Iterator[Row]:
     return (row for row in rows if int(row["yearID"]) >= FIRST_YEAR)
 
 
-def _one(kind: str, label: str) -> Entity:
+def _one(type_name: str, label: str) -> Entity:
     """An entity whose plain label is its alone."""
-    return Entity(kind, (label,))
+    return Entity(type_name, (label,))
 
 
 def _person(row: Row) -> Entity:

@@ -58,7 +58,7 @@ def select(endpoint: Endpoint, query: str) -> list[dict[str, NamedNode | BlankNo
     """The rows of a SELECT query, each without the variables it leaves unbound."""
     answer = ask(endpoint, query, "application/sparql-results+json")
     if "json" not in answer.media_type or is_web_page(answer):
-        raise wrong_kind(endpoint, answer, "JSON results")
+        raise wrong_content_type(endpoint, answer, "JSON results")
     try:
         results = rdf.parse_query_results(answer.body, rdf.QueryResultsFormat.JSON)
         if isinstance(results, rdf.QueryBoolean):
@@ -190,8 +190,8 @@ def is_web_page(answer: Answer) -> bool:
     return "html" in answer.media_type or answer.body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 
-def wrong_kind(endpoint: Endpoint, answer: Answer, expected: str) -> EndpointError:
+def wrong_content_type(endpoint: Endpoint, answer: Answer, expected: str) -> EndpointError:
     """The error for an answer in another syntax than was asked for."""
-    kind = answer.media_type.partition(";")[0] or "no media type"
-    what = f"a web page ({kind})" if is_web_page(answer) else kind
+    media_type = answer.media_type.partition(";")[0] or "no media type"
+    what = f"a web page ({media_type})" if is_web_page(answer) else media_type
     return EndpointError(address=endpoint.address, problem=f"answered with {what} instead of {expected}", advice=CHECK)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.files import is_full
-from halfgraph.graph.knowledge_graph import Kinds, KnowledgeGraph
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.names import Namer
 from halfgraph.graph.vocabulary import Texts, Vocabulary
 
@@ -39,7 +39,7 @@ VIEWS = {
 
 @dataclass(frozen=True)
 class Graph:
-    """A knowledge graph with its names, kinds and splits, opened from a folder."""
+    """A knowledge graph with its names, types and splits, opened from a folder."""
 
     path: Path
     description: Mapping[str, Any] = field(repr=False)
@@ -61,11 +61,11 @@ class Graph:
         if description.get("format") != FORMAT:
             problem = f"is of format {description.get('format')}, and this halfgraph reads format {FORMAT}"
             raise FolderError(path, problem, advice=_AGAIN)
-        return cls(path, description)
+        return cls(path, _with_types(description))
 
     @property
     def fingerprint(self) -> str:
-        """What tells this graph from any other: a hash of its names, kinds and triples."""
+        """What tells this graph from any other: a hash of its names, types and triples."""
         return str(self.description["fingerprint"])
 
     @property
@@ -84,9 +84,11 @@ class Graph:
         return self._vocabulary("relations")
 
     @cached_property
-    def kinds(self) -> Kinds:
-        """The kinds of entity."""
-        return Kinds(tuple(self.description["kinds"]["names"]), np.array(self.description["kinds"]["starts"], np.int64))
+    def types(self) -> EntityTypes:
+        """The types of entity."""
+        return EntityTypes(
+            tuple(self.description["types"]["names"]), np.array(self.description["types"]["starts"], np.int64)
+        )
 
     @cached_property
     def namer(self) -> Namer:
@@ -122,10 +124,10 @@ class Graph:
         """The triples of one or several splits; see VIEWS."""
         relation_count = 2 * int(self.description["counts"]["relations"])
         if not self.has_split and name in ("valid", "test"):
-            return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.kinds, relation_count)
+            return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
         name = name if self.has_split else "train"
         starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
-        return KnowledgeGraph(starts, relations, tails, self.kinds, relation_count)
+        return KnowledgeGraph(starts, relations, tails, self.types, relation_count)
 
     def relation_name(self, relation: int) -> str:
         """The name of a directed relation; an inverse ends with ^-1."""
@@ -182,9 +184,9 @@ def save_view(folder: Path, name: str, graph: KnowledgeGraph) -> None:
         save_array(folder / f"{name}.{part}.npy", array)
 
 
-def fingerprint(folder: Path, kinds: Kinds, views: Sequence[str]) -> str:
-    """Twelve hexadecimal digits of a hash over the names, kinds and triples in a folder."""
-    digest = hashlib.sha256(json.dumps([kinds.names, kinds.starts.tolist()]).encode())
+def fingerprint(folder: Path, types: EntityTypes, views: Sequence[str]) -> str:
+    """Twelve hexadecimal digits of a hash over the names, types and triples in a folder."""
+    digest = hashlib.sha256(json.dumps([types.names, types.starts.tolist()]).encode())
     names = [f"{what}.{part}" for what in ("entities", "relations") for part in ("names", "name_offsets")]
     for name in [*names, *(f"{view}.{part}" for view in views for part in VIEW_PARTS)]:
         digest.update(np.ascontiguousarray(load_array(folder / f"{name}.npy")).data)
@@ -238,3 +240,11 @@ def _is_running(process: str) -> bool:
     except (PermissionError, OverflowError, ValueError):
         return True
     return True
+
+
+def _with_types(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description with today's keys; folders of earlier versions say "kinds" instead of "types"."""
+    if "kinds" in description:
+        description["types"] = description.pop("kinds")
+        description["counts"]["types"] = description["counts"].pop("kinds")
+    return description

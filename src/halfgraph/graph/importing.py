@@ -1,4 +1,4 @@
-"""Statements to a graph on disk: which entities there are, their kinds and ids, and a report of what became of all."""
+"""Statements to a graph on disk: which entities there are, their types and ids, and a report of what became of all."""
 
 import gc
 import json
@@ -28,26 +28,26 @@ from halfgraph.graph.folder import (
     save_view,
     save_vocabulary,
 )
-from halfgraph.graph.kinds import How, Untyped
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.names import Namer
 from halfgraph.graph.numbering import Triples, number
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
+from halfgraph.graph.types import How, Untyped
 
 
 @dataclass(frozen=True)
 class Choices:
-    """What an import may be told: how to read, kinds, labels and the split."""
+    """What an import may be told: how to read, types, labels and the split."""
 
     reading: Reading = field(default_factory=Reading)
-    kinds: How = "nearest"
-    kinds_file: Path | None = None
+    types: How = "nearest"
+    types_file: Path | None = None
     labels_files: tuple[Path, ...] = ()
     language: str = "en"
     untyped: Untyped = "vote"
-    smallest_kind: int = 1
+    smallest_type: int = 1
     self_loops: Literal["keep", "drop"] = "keep"
     split: Shares | None = None
     seed: int = 0
@@ -74,8 +74,8 @@ def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) 
         for triple in graph.triples:
             statements.add("train", *triple)
         statements.counts["read"] = len(graph.triples)
-        for entity, kind in graph.kinds.items():
-            _say_type(statements, namer, entity, kind)
+        for entity, class_name in graph.types.items():
+            _say_type(statements, namer, entity, class_name)
         for name, label in graph.labels.items():
             _say_label(statements, namer, name, label)
 
@@ -113,33 +113,33 @@ def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:
     folder = next((source for source in sources if source.is_dir()), None)
     if folder is None:
         return choices
-    kinds = choices.kinds_file or (beside(folder, "types", TABLES) if choices.kinds != "one" else None)
+    types = choices.types_file or (beside(folder, "types", TABLES) if choices.types != "one" else None)
     found = [beside(folder, stem, TABLES) for stem in ("labels", "relations")]
     labels = choices.labels_files or tuple(path for path in found if path is not None)
-    return replace(choices, kinds_file=kinds, labels_files=labels)
+    return replace(choices, types_file=types, labels_files=labels)
 
 
 def _read_files(statements: Statements, namer: Namer, choices: Choices) -> None:
-    """Nothing; the kinds and labels that come in files of their own are added."""
+    """Nothing; the types and labels that come in files of their own are added."""
     skip_bad = choices.reading.skip_bad
-    if choices.kinds_file is not None:
-        for line, entity, kind in read_pairs(choices.kinds_file, skip_bad, statements):
+    if choices.types_file is not None:
+        for line, entity, class_name in read_pairs(choices.types_file, skip_bad, statements):
             if entity in statements.names:
-                _say_type(statements, namer, entity, kind)
+                _say_type(statements, namer, entity, class_name)
             elif skip_bad:
                 statements.counts["types of unknown entities"] += 1
             else:
-                raise _unknown_entity(entity, choices.kinds_file, line, statements)
+                raise _unknown_entity(entity, choices.types_file, line, statements)
     for path in choices.labels_files:
         for _, name, label in read_pairs(path, skip_bad, statements):
             _say_label(statements, namer, name, label)
 
 
-def _say_type(statements: Statements, namer: Namer, entity: str, kind: str) -> None:
+def _say_type(statements: Statements, namer: Namer, entity: str, class_name: str) -> None:
     """Nothing; a type that no RDF statement gave is added, and set aside as the statement it stands for."""
-    statements.add_type(entity, kind)
+    statements.add_type(entity, class_name)
     statements.counts["types in a file"] += 1
-    statements.aside.write(f"{namer.term(entity)} <{TYPE}> {namer.term(kind)} .\n")
+    statements.aside.write(f"{namer.term(entity)} <{TYPE}> {namer.term(class_name)} .\n")
 
 
 def _say_label(statements: Statements, namer: Namer, name: str, label: str) -> None:
@@ -196,11 +196,11 @@ def _nothing_to_learn(statements: Statements, provenance: Mapping[str, Any]) -> 
 def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices, provenance: Mapping[str, Any]) -> None:
     """Nothing; the graph is numbered, split if asked, and written."""
     parts = _parts(statements, choices, provenance)
-    graph = number(statements, parts, choices.kinds, untyped=choices.untyped, smallest=choices.smallest_kind)
+    graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
     parts, given = graph.parts, sum(map(len, graph.parts.values()))
     relation_count = 2 * len(graph.relations)
     if choices.split is not None:
-        once = KnowledgeGraph.of(_together(parts, SPLITS), graph.kinds, relation_count).triples()
+        once = KnowledgeGraph.of(_together(parts, SPLITS), graph.types, relation_count).triples()
         parts = split(once, choices.split, choices.seed)
     has_split = set(parts) != {"train"}
     save_vocabulary(folder, "entities", graph.entities)
@@ -209,23 +209,23 @@ def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices,
     counts = {}
     for view in views:
         last = view == views[-1]  # the triples are given up then, to make room
-        edges = KnowledgeGraph.of(_together(parts, VIEWS[view], forget=last), graph.kinds, relation_count)
+        edges = KnowledgeGraph.of(_together(parts, VIEWS[view], forget=last), graph.types, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
     description = {
         "format": FORMAT,
-        "fingerprint": fingerprint(folder, graph.kinds, views),
+        "fingerprint": fingerprint(folder, graph.types, views),
         "counts": {
             "entities": len(graph.entities),
             "relations": len(graph.relations),
-            "kinds": len(graph.kinds),
+            "types": len(graph.types),
             "triples": {name: counts.get(name, 0) for name in SPLITS},
             "literals": statements.literal_count(),
         },
         "split": has_split,
-        "kinds": {
-            "names": graph.kinds.names,
-            "starts": graph.kinds.starts.tolist(),
+        "types": {
+            "names": graph.types.names,
+            "starts": graph.types.starts.tolist(),
             "ways": graph.ways,
         },
         "base": namer.base,
@@ -260,9 +260,9 @@ def report(statements: Statements, given: int, counts: Mapping[str, int], choice
         ("self-loops", seen["self-loops"], "dropped" if choices.self_loops == "drop" else "kept"),
         ("literals", seen["literals"], "set aside, in the store"),
         ("labels", len(statements.labels), "the best one for each name, shown to people"),
-        ("types", seen["types"], "used for kinds, in the store"),
-        ("types in a file", seen["types in a file"], "used for kinds, in the store"),
-        ("schema", seen["schema"], "set aside, in the store; subClassOf used for kinds"),
+        ("types", seen["types"], "used for types, in the store"),
+        ("types in a file", seen["types in a file"], "used for types, in the store"),
+        ("schema", seen["schema"], "set aside, in the store; subClassOf used for types"),
         ("triple terms", seen["triple terms"], "set aside, in the store"),
         ("in a named graph", seen["in a named graph"], "learnt from, and kept under that name in the store"),
         ("blank nodes dropped", seen["blank nodes dropped"], "dropped, as asked"),

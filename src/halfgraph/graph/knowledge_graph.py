@@ -1,7 +1,7 @@
 """A set of triples, both directions of each, sorted by head, relation and tail.
 
 Relation 2r is a relation as the user named it, 2r + 1 its inverse, so that the inverse of any relation is `r ^ 1`.
-Entities are numbered kind by kind, so that a kind is a range of ids.
+Entities are numbered type by type, so that a type is a range of ids.
 """
 
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ PIECE = 65_536
 
 
 @dataclass(frozen=True)
-class Kinds:
-    """The kinds of entity: kind k has the ids starts[k] to starts[k + 1]."""
+class EntityTypes:
+    """The types of entity: type k has the ids starts[k] to starts[k + 1]."""
 
     names: tuple[str, ...]
     starts: NDArray[np.int64]
@@ -27,12 +27,12 @@ class Kinds:
         return len(self.names)
 
     def of(self, entities: NDArray[np.integer] | int) -> NDArray[np.int64]:
-        """The kind of each entity."""
+        """The type of each entity."""
         return np.searchsorted(self.starts, entities, side="right") - 1
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many entities each kind has."""
+        """How many entities each type has."""
         return np.diff(self.starts)
 
 
@@ -43,18 +43,18 @@ class KnowledgeGraph:
     starts: NDArray[np.int64]
     relations: Ids
     tails: Ids
-    kinds: Kinds
+    types: EntityTypes
     relation_count: int  # both directions
 
     @classmethod
-    def of(cls, triples: Ids, kinds: Kinds, relation_count: int) -> "KnowledgeGraph":
+    def of(cls, triples: Ids, types: EntityTypes, relation_count: int) -> "KnowledgeGraph":
         """The graph of some triples (n, 3): head, even relation, tail; duplicates count once."""
-        entity_count = int(kinds.starts[-1])
+        entity_count = int(types.starts[-1])
         keys = edge_keys(triples, entity_count, relation_count)
         del triples  # the caller may have given them up: the peak of an import is here
         starts = np.searchsorted(keys, np.arange(entity_count + 1) * (relation_count * entity_count))
         relations, tails = split_keys(keys, entity_count, relation_count)
-        return cls(starts, relations, tails, kinds, relation_count)
+        return cls(starts, relations, tails, types, relation_count)
 
     @property
     def entity_count(self) -> int:

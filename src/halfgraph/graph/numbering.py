@@ -1,4 +1,4 @@
-"""Final ids: entities kind by kind and relations, each in the order of their names, whatever the order they came in."""
+"""Final ids: entities type by type and relations, each in the order of their names, whatever the order they came in."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.graph.kinds import How, Untyped, decide
-from halfgraph.graph.knowledge_graph import Kinds
+from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.graph.statements import Statements
+from halfgraph.graph.types import How, Untyped, decide
 from halfgraph.graph.vocabulary import Vocabulary
 
 Triples = NDArray[np.int32]
@@ -16,13 +16,13 @@ Triples = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Numbered:
-    """A graph ready to be written: final ids, kind by kind and in the order of the names."""
+    """A graph ready to be written: final ids, type by type and in the order of the names."""
 
     parts: dict[str, Triples]
     entities: Vocabulary
     relations: Vocabulary
-    kinds: Kinds
-    ways: Mapping[str, int]  # how many entities got their kind by which way
+    types: EntityTypes
+    ways: Mapping[str, int]  # how many entities got their type by which way
 
 
 def number(
@@ -40,7 +40,7 @@ def number(
     names = [name for name, kept in zip(statements.names, is_used.tolist(), strict=True) if kept]
     statements.names.clear()
     by_name = _by_name(names)
-    order = by_name[np.argsort(decision.kinds[by_name], kind="stable")]
+    order = by_name[np.argsort(decision.types[by_name], kind="stable")]
     _renumber(parts, _inverse(order))
     entities = _vocabulary([names[place] for place in order.tolist()], statements)
     relation_names = list(statements.relations)
@@ -48,8 +48,8 @@ def number(
     for triples in parts.values():
         triples[:, 1] = 2 * _inverse(relation_order)[triples[:, 1]]
     relations = _vocabulary([relation_names[place] for place in relation_order.tolist()], statements)
-    starts = np.searchsorted(decision.kinds[order], np.arange(len(decision.names) + 1)).astype(np.int64)
-    return Numbered(parts, entities, relations, Kinds(tuple(decision.names), starts), decision.counts)
+    starts = np.searchsorted(decision.types[order], np.arange(len(decision.names) + 1)).astype(np.int64)
+    return Numbered(parts, entities, relations, EntityTypes(tuple(decision.names), starts), decision.counts)
 
 
 def _by_name(names: list[str]) -> Triples:

@@ -18,13 +18,13 @@ def read_file(path: Path, split: str, into: Statements, reading: Reading) -> Non
     """Nothing; the statements of one file are added to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
     with open_input(path) as stream:
-        kind = reading.format or format_of(path)
-        if kind in TABLES:
-            _read_table(stream, path, TABLES[kind], split, into, reading)
-        elif kind in RDF_FORMATS:
-            read_rdf(stream, path, RDF_FORMATS[kind], split, into, reading)
+        format_name = reading.format or format_of(path)
+        if format_name in TABLES:
+            _read_table(stream, path, TABLES[format_name], split, into, reading)
+        elif format_name in RDF_FORMATS:
+            read_rdf(stream, path, RDF_FORMATS[format_name], split, into, reading)
         else:
-            raise SettingError("--format", f'"{kind}" is not known', advice=f"Pass one of {KNOWN}.")
+            raise SettingError("--format", f'"{format_name}" is not known', advice=f"Pass one of {KNOWN}.")
     if into.counts["read"] + into.counts["malformed"] == before:
         raise InputError("the file holds no statement", path=path, advice="Check that it is the file you meant.")
 
@@ -99,9 +99,9 @@ def _quoted_rows(
 
 def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: Reading) -> None:
     """Nothing; the row is counted as malformed, or it is an error."""
-    kind = "tab" if separator == "\t" else "comma"
+    format_name = "tab" if separator == "\t" else "comma"
     shown = excerpt("<TAB>".join(cells) if separator == "\t" else ",".join(cells))
-    problem = f"expected 3 {kind}-separated columns, found {len(cells)}"
+    problem = f"expected 3 {format_name}-separated columns, found {len(cells)}"
     if len(cells) == 3:
         problem = f"column {1 + cells.index('')} of 3 is empty"
     _refuse(f'{problem}: "{shown}"', path, number, into, reading, runs_on=any("\n" in cell for cell in cells))

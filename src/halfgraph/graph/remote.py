@@ -23,7 +23,15 @@ import pyoxigraph as rdf
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
 from halfgraph.errors import EndpointError, FolderError, InputError
-from halfgraph.graph.endpoint import VIRTUOSO_SORTS_NO_MORE, Answer, Endpoint, ask, is_web_page, select, wrong_kind
+from halfgraph.graph.endpoint import (
+    VIRTUOSO_SORTS_NO_MORE,
+    Answer,
+    Endpoint,
+    ask,
+    is_web_page,
+    select,
+    wrong_content_type,
+)
 from halfgraph.graph.statements import LABEL, OWL, RDF, RDFS, SUB_CLASS_OF, TYPE
 
 __all__ = ["Endpoint", "download", "neighbourhood", "select"]
@@ -257,7 +265,7 @@ def _n_triples(endpoint: Endpoint, answer: Answer, page: str) -> tuple[int, byte
     """The number of triples of an answer, and the answer as N-Triples."""
     syntax = RdfFormat.from_media_type(answer.media_type or "application/n-triples")
     if syntax is None or is_web_page(answer):
-        raise wrong_kind(endpoint, answer, "RDF")
+        raise wrong_content_type(endpoint, answer, "RDF")
     try:
         quads = rdf.parse(answer.body, syntax, rename_blank_nodes=True, lenient=True)
         triples = [quad.triple for quad in quads]

@@ -116,10 +116,10 @@ class Statements:
         """One more triple."""
         self.split(split).add((self.names[head], self.relations[relation], self.names[tail]))
 
-    def add_type(self, entity: str, kind: str) -> None:
+    def add_type(self, entity: str, class_name: str) -> None:
         """One more type of an entity."""
         self.typed.append(self.names[entity])
-        self.types.append(self.classes[kind])
+        self.types.append(self.classes[class_name])
 
     def add_label(self, name: str, label: str, rank: int = 0) -> None:
         """A label, kept if it is the best so far; of equal ones the first in the alphabet, whatever the order."""

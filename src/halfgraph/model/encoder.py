@@ -15,7 +15,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.entities import Entities
 from halfgraph.model.intersection import Attention, Counted, Gqe, Simple
 from halfgraph.model.projection import PROJECTIONS, Bilinear
-from halfgraph.query.kernels import count_edges, edges_of
+from halfgraph.query._kernels import count_edges, edges_of
 from halfgraph.query.together import fold_together
 from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union
 
@@ -29,7 +29,7 @@ class Architecture:
     centre: str = "min"  # mean, min
     heads: int = 8
     dim: int = 128
-    norm_by_kind: bool = False
+    norm_by_type: bool = False
     activation: str = "sigmoid"  # of eq. 6: sigmoid, none
     path_length: float = 0.0  # of the vectors of paths where they meet; 0: as they come, as in the paper
     initial: str = "identity"  # of a bilinear projection: identity with some noise, or xavier as in the released code
@@ -52,10 +52,10 @@ class Architecture:
         if not 0 <= self.path_length < float("inf"):
             raise SettingError("path_length", f"must be a length, or 0 for none, found {self.path_length}")
 
-    def intersection_parameters(self, kind_count: int) -> int:
+    def intersection_parameters(self, type_count: int) -> int:
         """The intersection's parameters as the paper counts them: Ld(d + 2K + 1), 2Ld^2 for GQE's, else none."""
         sizes = {"attention": self.dim + 2 * self.heads + 1, "gqe": 2 * self.dim}
-        return kind_count * self.dim * sizes.get(self.intersection, 0)
+        return type_count * self.dim * sizes.get(self.intersection, 0)
 
 
 class Encoder(nn.Module):
@@ -69,8 +69,8 @@ class Encoder(nn.Module):
         self.projection = projection(graph.relation_count, architecture.dim, generator)
         if isinstance(self.projection, Bilinear) and architecture.initial == "identity":
             self.projection.begin_at_identity()
-        self.intersection = _intersection(architecture, len(graph.kinds), generator)
-        self.register_buffer("usual_kinds", torch.from_numpy(usual_kinds(graph)), persistent=False)
+        self.intersection = _intersection(architecture, len(graph.types), generator)
+        self.register_buffer("usual_types", torch.from_numpy(usual_types(graph)), persistent=False)
         self._edges = edges_of(graph)
         relation_sizes = np.bincount(np.asarray(graph.relations), minlength=graph.relation_count)
         self._relation_sizes = relation_sizes.astype(np.int64)
@@ -88,13 +88,13 @@ class Encoder(nn.Module):
         """The cosine of query vectors (..., d) and entity vectors (..., d), which are normalised already (eq. 11)."""
         return (F.normalize(vectors, dim=-1) * entities).sum(dim=-1)
 
-    def kinds_of(self, node: Project | Intersect | Union, rows: int) -> Tensor:
-        """The kind of a variable: as the query says, or the commonest at the end of its relations."""
-        if node.kind is not None:
-            return torch.full((rows,), node.kind, device=self.device)
-        # Departs from the paper, which takes the kind as known: a variable that no question says the kind of has none.
-        usual: Tensor = self.usual_kinds  # type: ignore[assignment]
-        none = usual.new_zeros(rows, usual.shape[1])  # known entities alone that meet say nothing of a kind
+    def types_of(self, node: Project | Intersect | Union, rows: int) -> Tensor:
+        """The type of a variable: as the query says, or the commonest at the end of its relations."""
+        if node.type_id is not None:
+            return torch.full((rows,), node.type_id, device=self.device)
+        # Departs from the paper, which takes the type as known: a variable that no question says the type of has none.
+        usual: Tensor = self.usual_types  # type: ignore[assignment]
+        none = usual.new_zeros(rows, usual.shape[1])  # known entities alone that meet say nothing of a type
         ends = (usual.index_select(0, _ids(relation, self.device)) for relation in _last_relations(node))
         return sum(ends, none).argmax(dim=1)
 
@@ -140,8 +140,8 @@ class Embedded:
             if length := self.encoder.architecture.path_length:
                 stacked = length * F.normalize(stacked, dim=-1)
             rows = [len(parts[place][0]) for place in alike]
-            kinds = torch.cat([self.encoder.kinds_of(nodes[place], n) for place, n in zip(alike, rows, strict=True)])
-            joined: Tensor = self.encoder.intersection(stacked, kinds, self._matches(nodes, alike, rows))
+            types = torch.cat([self.encoder.types_of(nodes[place], n) for place, n in zip(alike, rows, strict=True)])
+            joined: Tensor = self.encoder.intersection(stacked, types, self._matches(nodes, alike, rows))
             found.update(zip(alike, joined.split(rows), strict=True))
         return [found[place] for place in range(len(nodes))]
 
@@ -152,37 +152,37 @@ class Embedded:
         return torch.cat([self.encoder.matches(nodes[place], n) for place, n in zip(alike, rows, strict=True)])
 
 
-def _intersection(architecture: Architecture, kind_count: int, generator: torch.Generator) -> nn.Module:
+def _intersection(architecture: Architecture, type_count: int, generator: torch.Generator) -> nn.Module:
     """The intersection operator that the architecture names."""
     if architecture.intersection == "simple":
         return Simple(architecture.centre)
     if architecture.intersection == "counted":
         return Counted()
     if architecture.intersection == "gqe":
-        return Gqe(kind_count, architecture.dim, architecture.centre, generator)
+        return Gqe(type_count, architecture.dim, architecture.centre, generator)
     return Attention(
-        kind_count,
+        type_count,
         architecture.dim,
         architecture.heads,
         architecture.centre,
         generator,
-        norm_by_kind=architecture.norm_by_kind,
+        norm_by_type=architecture.norm_by_type,
         activation=architecture.activation,
     )
 
 
-def usual_kinds(graph: KnowledgeGraph) -> NDArray[np.int64]:
-    """How often each kind is at the end of each relation, as shares of 2^32: (relations, kinds).
+def usual_types(graph: KnowledgeGraph) -> NDArray[np.int64]:
+    """How often each type is at the end of each relation, as shares of 2^32: (relations, types).
 
     Whole numbers, because their sum over the parts of an intersection is the same in any order.
     """
-    counts = np.zeros((graph.relation_count, len(graph.kinds)))
-    np.add.at(counts, (np.asarray(graph.relations), graph.kinds.of(np.asarray(graph.tails))), 1.0)
+    counts = np.zeros((graph.relation_count, len(graph.types)))
+    np.add.at(counts, (np.asarray(graph.relations), graph.types.of(np.asarray(graph.tails))), 1.0)
     return np.rint(counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * 2**32).astype(np.int64)
 
 
 def _last_relations(node: Query) -> list[Column]:
-    """The relations that lead to a variable; those that must not lead there say nothing of its kind."""
+    """The relations that lead to a variable; those that must not lead there say nothing of its type."""
     if isinstance(node, Project):
         return [node.relation]
     if isinstance(node, Anchor | Negate):
@@ -198,11 +198,11 @@ def _ids(ids: Column, device: torch.device) -> Tensor:
     return torch.from_numpy(_column(ids).astype(np.int64)).to(device)
 
 
-def describe(encoder: Encoder, kind_count: int) -> dict[str, Any]:
+def describe(encoder: Encoder, type_count: int) -> dict[str, Any]:
     """The architecture and its parameter counts, for a model card."""
     architecture = encoder.architecture
     return {
         **asdict(architecture),
         "parameters": sum(parameter.numel() for parameter in encoder.parameters()),
-        "intersection_parameters": architecture.intersection_parameters(kind_count),
+        "intersection_parameters": architecture.intersection_parameters(type_count),
     }

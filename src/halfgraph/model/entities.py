@@ -1,4 +1,4 @@
-"""Entity vectors: one row for each entity, kind by kind, normalised at each look-up."""
+"""Entity vectors: one row for each entity, type by type, normalised at each look-up."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ SPARSE_ABOVE = 100_000  # entities: from here on a step touches few of the rows,
 
 
 class Entities(nn.Module):
-    """The type-specific look-up e = Z x / |Z x| (eq. 3); entities are numbered kind by kind, so Z is one table."""
+    """The type-specific look-up e = Z x / |Z x| (eq. 3); entities are numbered type by type, so Z is one table."""
 
     def __init__(self, entity_count: int, dim: int, generator: torch.Generator) -> None:
         super().__init__()

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import least_back, take_least
+from halfgraph.model._kernels import least_back, take_least
 from halfgraph.model.threads import cuts, in_threads
 
 

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from halfgraph.model.kernels import add_products, multiply, multiply_turned
+from halfgraph.model._kernels import add_products, multiply, multiply_turned
 from halfgraph.model.threads import cuts, in_threads
 
 Ids = NDArray[np.int64]

@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from halfgraph.model.kernels import make_units, multiply_each, multiply_each_back, owe, settle
+from halfgraph.model._kernels import make_units, multiply_each, multiply_each_back, owe, settle
 from halfgraph.model.threads import cuts, in_threads
 
 

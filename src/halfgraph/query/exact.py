@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.kernels import answer_sets, are_answers, edges_of, plain, steps_of
+from halfgraph.query._kernels import answer_sets, are_answers, edges_of, plain, steps_of
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.tree import (
     Anchor,
@@ -25,9 +25,9 @@ from halfgraph.query.tree import (
     Union,
     check_negations,
     fold,
-    kind_of,
     nodes,
     shared_variables,
+    type_of,
     without_negation,
 )
 
@@ -84,7 +84,7 @@ class Exact:
             return self.answer_sets(compile_query(query), threads=1)[0]
         if isinstance(query, Union):  # each part by itself: joined together, their shared variables would multiply
             found = _one_set([self.answers(part) for part in query.parts])
-            return found if query.kind is None else found[self.graph.kinds.of(found) == query.kind]
+            return found if query.type_id is None else found[self.graph.types.of(found) == query.type_id]
         if _joins_in_negations(query) and not self.relaxed:
             return _one_set([self._set(one) for one in self._pinned(query)])
         return _one_set([self.answer_sets(batch, threads=1).values for batch in self._joined(query)])
@@ -149,8 +149,8 @@ class Exact:
                 found = np.setdiff1d(found, _one_set(negated))
             case Negate():
                 raise AssertionError("a negation is a part of an intersection")
-        kind = kind_of(query)
-        return found if kind is None else found[self.graph.kinds.of(found) == kind]
+        type_id = type_of(query)
+        return found if type_id is None else found[self.graph.types.of(found) == type_id]
 
     def answer_sets(self, batch: Batch, threads: int | None = None) -> Ragged:
         """The answers of each query of a batch."""
@@ -199,8 +199,8 @@ class Exact:
     def _check(self, batch: Batch, entities: Entities | None = None) -> None:
         """Nothing, or an error for numbers that are none of the graph's: the kernels would read beside its arrays."""
         assert entities is None or len(entities) == len(batch)
-        bounds = {"entity": self.graph.entity_count, "kind": len(self.graph.kinds)}
-        columns = (("entity", batch.anchors, 0), ("entity", entities, 0), ("kind", batch.program.kinds, -1))
+        bounds = {"entity": self.graph.entity_count, "type": len(self.graph.types)}
+        columns = (("entity", batch.anchors, 0), ("entity", entities, 0), ("type", batch.program.types, -1))
         for what, numbers, least in columns:
             if numbers is None or not numbers.size:
                 continue

@@ -31,11 +31,11 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class OfKind:
-    """That a variable is of a kind."""
+class OfType:
+    """That a variable is of a type."""
 
     variable: str
-    kind: int
+    type_id: int
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ class Not:
     group: "Group"
 
 
-Pattern = Edge | OfKind | Equals | Either | Not
+Pattern = Edge | OfType | Equals | Either | Not
 Group = tuple[Pattern, ...]
 
 
@@ -154,8 +154,8 @@ def _patterns(node: Project | Intersect | Union, named: _Named) -> Iterable[Patt
         case Union():
             inner = (_Named({**named.names, id(part): name}, named.used) for part in node.parts)
             yield Either(name, tuple(_group(part, one) for part, one in zip(node.parts, inner, strict=True)))
-    if node.kind is not None:
-        yield OfKind(name, node.kind)
+    if node.type_id is not None:
+        yield OfType(name, node.type_id)
 
 
 def variables(group: Group) -> list[str]:
@@ -165,7 +165,7 @@ def variables(group: Group) -> list[str]:
         match pattern:
             case Edge():
                 found |= {term for term in (pattern.source, pattern.target) if isinstance(term, str)}
-            case OfKind() | Equals() | Not():
+            case OfType() | Equals() | Not():
                 found.add(pattern.variable)
             case Either():
                 found |= {pattern.variable, *(name for some in pattern.groups for name in variables(some))}
@@ -178,7 +178,7 @@ def by_name(name: str) -> list[tuple[int, str]]:
 
 
 def build(
-    edges: Sequence[Edge], kinds: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
+    edges: Sequence[Edge], types: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
 ) -> dict[str, Query]:
     """The node of each variable; the edges differ, and the order has each variable after its sources.
 
@@ -187,20 +187,20 @@ def build(
     found: dict[str, Query] = {}
     for variable in order:
         parts = [Project(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
-        found[variable] = _variable([*parts, *others.get(variable, ())], kinds.get(variable))
+        found[variable] = _variable([*parts, *others.get(variable, ())], types.get(variable))
     return found
 
 
-def _variable(parts: Sequence[Query], kind: int | None) -> Query:
+def _variable(parts: Sequence[Query], type_id: int | None) -> Query:
     """The node of a variable in its plainest form."""
     match parts:
         case [Project() as only]:
-            return Project(only.source, only.relation, kind)
-        case [Union(kind=None) as only]:
-            return Union(only.parts, kind)
-        case [Anchor() as only] if kind is None:
+            return Project(only.source, only.relation, type_id)
+        case [Union(type_id=None) as only]:
+            return Union(only.parts, type_id)
+        case [Anchor() as only] if type_id is None:
             return only
-    return Intersect(tuple(parts), kind)
+    return Intersect(tuple(parts), type_id)
 
 
 def _node(term: Term, found: Mapping[str, Query]) -> Query:

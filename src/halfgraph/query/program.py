@@ -7,8 +7,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.query.shapes import Shape
-from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, children, kind_of, nodes
+from halfgraph.query.structures import Shape
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, children, nodes, type_of
 
 # What a step does. The kernels read these numbers.
 ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = 0, 1, 2, 3, 4
@@ -24,7 +24,7 @@ class Program:
 
     operations: NDArray[np.int32]
     places: NDArray[np.int32]  # the column of anchors or relations that a step reads
-    kinds: NDArray[np.int32]  # the kind that a variable is restricted to, or -1
+    types: NDArray[np.int32]  # the type that a variable is restricted to, or -1
     child_starts: NDArray[np.int32]
     children: NDArray[np.int32]
 
@@ -64,19 +64,19 @@ class Batch:
     def query(self, row: int) -> Query:
         """One of the queries."""
         program, built = self.program, list[Query]()
-        for step, (operation, place, kind) in enumerate(
-            zip(program.operations.tolist(), program.places.tolist(), program.kinds.tolist(), strict=True)
+        for step, (operation, place, type_id) in enumerate(
+            zip(program.operations.tolist(), program.places.tolist(), program.types.tolist(), strict=True)
         ):
             parts = tuple(built[child] for child in program.children_of(step))
-            its_kind = None if kind < 0 else kind
+            its_type = None if type_id < 0 else type_id
             if operation == ANCHOR:
                 built.append(Anchor(int(self.anchors[row, place])))
             elif operation == PROJECT:
-                built.append(Project(parts[0], int(self.relations[row, place]), its_kind))
+                built.append(Project(parts[0], int(self.relations[row, place]), its_type))
             elif operation == NEGATE:
                 built.append(Negate(parts[0]))
             else:
-                built.append((Intersect if operation == INTERSECT else Union)(parts, its_kind))
+                built.append((Intersect if operation == INTERSECT else Union)(parts, its_type))
         return built[-1]
 
 
@@ -98,19 +98,19 @@ def compile_query(query: Query) -> Batch:
 def _program(order: list[Query], shared: bool) -> Program:
     """The steps of some nodes; `shared`: number the columns by the walk instead of reading them off the nodes."""
     number = {id(node): place for place, node in enumerate(order)}
-    operations, places, kinds, below = [], [], [], []
+    operations, places, types, below = [], [], [], []
     counts = dict.fromkeys(OPERATIONS, 0)
     for node in order:
         operations.append(OPERATIONS[type(node)])
         own = node.entity if isinstance(node, Anchor) else node.relation if isinstance(node, Project) else 0
         places.append(counts[type(node)] if shared else int(own))
         counts[type(node)] += 1
-        kind = kind_of(node)
-        kinds.append(-1 if kind is None else kind)
+        type_id = type_of(node)
+        types.append(-1 if type_id is None else type_id)
         below.append([number[id(child)] for child in sorted(children(node), key=_is_negation)])
     starts = np.cumsum([0, *map(len, below)])
     flat = [child for some in below for child in some]
-    return Program(*(np.array(column, dtype=np.int32) for column in (operations, places, kinds, starts, flat)))
+    return Program(*(np.array(column, dtype=np.int32) for column in (operations, places, types, starts, flat)))
 
 
 def _is_negation(node: Query) -> bool:

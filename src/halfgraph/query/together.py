@@ -1,4 +1,4 @@
-"""The walk of several queries at once: all nodes of a kind that are ready are taken together."""
+"""The walk of several queries at once: all nodes of a type that are ready are taken together."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol, TypeVar
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 class MeaningTogether(Protocol[T]):
-    """A meaning that takes many nodes of a kind at once, of one query or of several."""
+    """A meaning that takes many nodes of a type at once, of one query or of several."""
 
     def anchors(self, nodes: list[Anchor]) -> list[T]:
         """What known entities yield."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import QueryError
-from halfgraph.query.colouring import Colouring, digest
+from halfgraph.query.canonical import Colouring, digest
 
 Column = int | NDArray[np.int32]
 T = TypeVar("T")
@@ -45,11 +45,11 @@ class Anchor(_Node):
 
 @dataclass(frozen=True, eq=False)
 class Project(_Node):
-    """The variable that a relation leads to from another node; `kind` restricts it where the query says so."""
+    """The variable that a relation leads to from another node; `type` restricts it where the query says so."""
 
     source: "Query"
     relation: Column
-    kind: int | None = None
+    type_id: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +57,7 @@ class Intersect(_Node):
     """The variable that all parts lead to, and no negated one."""
 
     parts: tuple["Query", ...]
-    kind: int | None = None
+    type_id: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Union(_Node):
     """The variable that any of the parts leads to."""
 
     parts: tuple["Query", ...]
-    kind: int | None = None
+    type_id: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,9 +110,9 @@ def children(node: Query) -> tuple[Query, ...]:
             return (node.part,)
 
 
-def kind_of(node: Query) -> int | None:
-    """The kind that the query says a node is of."""
-    return None if isinstance(node, Anchor | Negate) else node.kind
+def type_of(node: Query) -> int | None:
+    """The type that the query says a node is of."""
+    return None if isinstance(node, Anchor | Negate) else node.type_id
 
 
 def nodes(query: Query, *, negated: bool = True) -> list[Query]:
@@ -171,15 +171,15 @@ class Rebuilt:
 
     def project(self, node: Project, source: Query) -> Query:
         """The same relation."""
-        return Project(source, node.relation, node.kind)
+        return Project(source, node.relation, node.type_id)
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
         """The same intersection."""
-        return Intersect(tuple(parts), node.kind)
+        return Intersect(tuple(parts), node.type_id)
 
     def union(self, node: Union, parts: list[Query]) -> Query:
         """The same union."""
-        return Union(tuple(parts), node.kind)
+        return Union(tuple(parts), node.type_id)
 
     def negate(self, node: Negate, part: Query) -> Query:  # noqa: ARG002
         """The same negation."""
@@ -194,7 +194,7 @@ class _Chosen(Rebuilt):
     place: int
 
     def union(self, node: Union, parts: list[Query]) -> Query:
-        return intersect([parts[self.place]], node.kind) if node is self.chosen else super().union(node, parts)
+        return intersect([parts[self.place]], node.type_id) if node is self.chosen else super().union(node, parts)
 
 
 def without_negation(query: Query) -> Query:
@@ -207,7 +207,7 @@ class _Affirmed(Rebuilt):
 
     def intersect(self, node: Intersect, parts: list[Query]) -> Query:
         kept = [part for part in parts if not isinstance(part, Negate)]
-        return super().intersect(node, parts) if len(kept) == len(parts) else intersect(kept, node.kind)
+        return super().intersect(node, parts) if len(kept) == len(parts) else intersect(kept, node.type_id)
 
 
 def check_negations(query: Query) -> None:
@@ -226,7 +226,7 @@ def check_negations(query: Query) -> None:
             )
 
 
-def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
+def intersect(parts: Sequence[Query], type_id: int | None = None) -> Query:
     """The intersection of the parts; one part alone is itself, and the same part twice counts once."""
     once = list({id(part): part for part in parts}.values())
     # A part that other parts start from is a variable of theirs too: it stays, and an equal copy of it goes.
@@ -236,9 +236,9 @@ def intersect(parts: Sequence[Query], kind: int | None = None) -> Query:
         others = [other for other in once if id(other) in inner] + kept
         if id(part) in inner or not (_is_closed(part) and part in others):
             kept.append(part)
-    if len(kept) == 1 and kind is None and not isinstance(kept[0], Negate):
+    if len(kept) == 1 and type_id is None and not isinstance(kept[0], Negate):
         return kept[0]
-    return Intersect(tuple(kept), kind)
+    return Intersect(tuple(kept), type_id)
 
 
 def _is_closed(node: Query) -> bool:
@@ -282,9 +282,9 @@ def _told(node: Query) -> str:
         case Anchor():
             return digest("anchor", _column(node.entity))
         case Project():
-            return digest("project", _column(node.relation), str(node.kind))
+            return digest("project", _column(node.relation), str(node.type_id))
         case Intersect() | Union():
-            return digest(type(node).__name__, str(node.kind))
+            return digest(type(node).__name__, str(node.type_id))
         case Negate():
             return digest("negate")
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from halfgraph import __version__
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.serving.limits import Limits
+from halfgraph.sparql.prefixes import Prefixes
 
 PACKAGES = ("pyoxigraph", "torch", "numpy", "fastapi", "uvicorn")
 CARD, PROVENANCE = "README.md", "provenance.json"
@@ -35,12 +35,12 @@ def about(graph: Graph, run: Path, view: str, limits: Limits) -> dict[str, Any]:
 def about_graph(graph: Graph, view: str) -> dict[str, Any]:
     """What the graph holds, and which part of it is served as known."""
     known = graph.description
-    kinds = {name: int(size) for name, size in zip(graph.kinds.names, graph.kinds.sizes, strict=True)}
+    types = {name: int(size) for name, size in zip(graph.types.names, graph.types.sizes, strict=True)}
     return {
         "name": graph.path.resolve().name,
         "fingerprint": graph.fingerprint,
         **known["counts"],
-        "kinds": kinds,
+        "types": types,
         "split": graph.has_split,
         "view": view,
         "served_triples": getattr(graph, view).triple_count,

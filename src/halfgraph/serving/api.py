@@ -31,7 +31,7 @@ class Question(BaseModel):
     top: int = Field(10, ge=1, le=1000, description="How many predicted answers to give at most.")
     min_confidence: float | None = Field(None, ge=0, le=1, description="Predicted answers below it are left out.")
     mode: Mode | None = Field(None, description="How to predict; the default is what the run does best.")
-    any_kind: bool = Field(False, description="Predict entities of every kind.")
+    any_type: bool = Field(False, description="Predict entities of every type.")
 
 
 class Answer(BaseModel):

@@ -25,9 +25,9 @@ from halfgraph.errors import SettingError
 from halfgraph.serving import endpoint
 from halfgraph.serving.api import Serving, router
 from halfgraph.serving.asking import response
-from halfgraph.serving.layers import LOGS, Bounded, Observed
 from halfgraph.serving.limits import Limits
 from halfgraph.serving.metrics import Metrics
+from halfgraph.serving.middleware import LOGS, Bounded, Observed
 from halfgraph.serving.problems import Problem, Reply
 from halfgraph.serving.workers import Workers
 
@@ -61,8 +61,8 @@ def application(serving: Serving, log: str = "plain", page: Path = PAGE) -> ASGI
         app.mount("/", StaticFiles(directory=page, html=True))
     else:
         app.router.routes.append(Route("/", lambda _: response(Reply(NO_PAGE, "text/html; charset=utf-8"))))
-    for kind, handler in HANDLERS.items():
-        app.add_exception_handler(kind, handler)
+    for error_class, handler in HANDLERS.items():
+        app.add_exception_handler(error_class, handler)
     bounded = Bounded(GZipMiddleware(app, minimum_size=1000, compresslevel=4), workers.limits.body)
     return Observed(bounded, metrics, LOGS[log], known)
 

@@ -12,7 +12,7 @@ from rapidfuzz import fuzz, process
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.vocabulary import Vocabulary
-from halfgraph.query.prefixes import Prefixes
+from halfgraph.sparql.prefixes import Prefixes
 
 FEW = 5  # when fewer are found by how they begin, those spelled nearly so are looked for
 MOST_FUZZY = 50_000  # the best known names that are compared one by one, which takes some milliseconds
@@ -151,11 +151,11 @@ class Completion:
     def _item(self, names: Names, number: int, rank: int) -> dict[str, Any]:
         """A name as it is shown and put into a query; the rank is 0 unless it is only spelled nearly so."""
         iri = self.graph.namer.iri(names.words.name(number))
-        kinds = self.graph.kinds
+        types = self.graph.types
         return {
             "iri": iri,
             "label": names.words.label(number),
-            "kind": kinds.names[int(kinds.of(number))] if names.what == "entity" else None,
+            "type": types.names[int(types.of(number))] if names.what == "entity" else None,
             "what": names.what,
             "degree": int(names.degrees[number]),
             "insert": self.prefixes.short(iri),

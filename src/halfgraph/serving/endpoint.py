@@ -68,9 +68,9 @@ def _predicting(parameters: Mapping[str, str], limits: Limits) -> dict[str, Any]
     return {"top": top, "min_confidence": confidence, "mode": mode}
 
 
-def _number(parameters: Mapping[str, str], name: str, kind: Callable[[str], Any], default: Any) -> Any:
+def _number(parameters: Mapping[str, str], name: str, convert: Callable[[str], Any], default: Any) -> Any:
     """The number that a parameter gives."""
     try:
-        return kind(parameters[name]) if name in parameters else default
+        return convert(parameters[name]) if name in parameters else default
     except ValueError as error:
         raise Problem(400, f"{name} must be a number, found {parameters[name][:50]}") from error

@@ -1,4 +1,4 @@
-"""What is known of one entity: its kind, its triples by relation in both directions, and its literals."""
+"""What is known of one entity: its type, its triples by relation in both directions, and its literals."""
 
 from dataclasses import asdict
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 from pyoxigraph import Literal, QuerySolutions
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.facts import Names
+from halfgraph.answering.store_rows import Names
 from halfgraph.graph.knowledge_graph import Ids, KnowledgeGraph
 
 MOST_LITERALS = 100
@@ -20,7 +20,7 @@ def entity(engine: Engine, name: str, limit: int) -> dict[str, Any]:
     edges: KnowledgeGraph = getattr(graph, engine.view)
     return {
         **asdict(names.entity(number)),
-        "kind": names.kind_of(number),
+        "type": names.type_of(number),
         "degree": int(edges.starts[number + 1] - edges.starts[number]),
         "out": _neighbours(names, edges.neighbours(number), 0, limit),
         "in": _neighbours(names, edges.neighbours(number), 1, limit),

@@ -12,8 +12,8 @@ from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Exact
-from halfgraph.query.shapes import inter, path
-from halfgraph.query.spelled import to_sparql
+from halfgraph.query.rendering import to_sparql
+from halfgraph.query.structures import inter, path
 from halfgraph.query.tree import Query
 from halfgraph.sparql.reading import read
 
@@ -61,7 +61,7 @@ def from_file(path: Path) -> list[dict[str, Any]]:
     """The questions of a file."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return [{name: kind(one[name]) for name, kind in FIELDS.items()} for one in found["examples"]]
+        return [{name: convert(one[name]) for name, convert in FIELDS.items()} for one in found["examples"]]
     except (OSError, ValueError, TypeError, KeyError) as error:
         advice = 'Write {"examples": [{"title": "...", "query": "...", "missing": false}]}.'
         raise InputError(f"cannot be read: {error!r}", path=path.name, advice=advice) from error

@@ -47,5 +47,5 @@ class Metrics:
 def _now(figures: Mapping[str, float]) -> Iterator[str]:
     """The figures of the moment."""
     for name, value in figures.items():
-        kind = "counter" if name.endswith("_total") else "gauge"
-        yield from (f"# TYPE halfgraph_{name} {kind}", f"halfgraph_{name} {value:g}")
+        sort = "counter" if name.endswith("_total") else "gauge"
+        yield from (f"# TYPE halfgraph_{name} {sort}", f"halfgraph_{name} {value:g}")

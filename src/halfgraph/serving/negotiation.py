@@ -32,18 +32,18 @@ GRAPH_NAMES = {"turtle": 0, "ttl": 0, "ntriples": 1, "nt": 1, "rdfxml": 2, "rdf"
 class Range:
     """A part of an Accept header: a media type, in which * stands for any, and how much it is wanted."""
 
-    kind: str
+    media_type: str
     subtype: str
     quality: float
 
     def specificity(self) -> int:
         """How much it says: 2 for a type, 1 for type/*, 0 for */*."""
-        return (self.kind != "*") + (self.subtype != "*")
+        return (self.media_type != "*") + (self.subtype != "*")
 
     def takes(self, media: str) -> bool:
         """Whether a media type is among what it takes."""
-        kind, _, subtype = media.partition(";")[0].strip().partition("/")
-        return self.kind in ("*", kind) and self.subtype in ("*", subtype)
+        media_type, _, subtype = media.partition(";")[0].strip().partition("/")
+        return self.media_type in ("*", media_type) and self.subtype in ("*", subtype)
 
 
 def ranges(accept: str) -> list[Range]:
@@ -51,9 +51,9 @@ def ranges(accept: str) -> list[Range]:
     found = []
     for part in accept.split(","):
         media, *parameters = (piece.strip().lower() for piece in part.split(";"))
-        kind, slash, subtype = media.partition("/")
-        if slash and kind and subtype:
-            found.append(Range(kind, subtype, _quality(parameters)))
+        media_type, slash, subtype = media.partition("/")
+        if slash and media_type and subtype:
+            found.append(Range(media_type, subtype, _quality(parameters)))
     return found
 
 

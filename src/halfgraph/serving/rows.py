@@ -84,9 +84,9 @@ def answer(result: Any, wanted: Wanted, order: Sequence[str] = ()) -> Reply:
         form, media = table_format(wanted.accept, wanted.name)
         return Reply(result.serialize(format=form) or b"", media)
     assert isinstance(result, QueryTriples)
-    kind, media = graph_format(wanted.accept, wanted.name)
+    rdf_format, media = graph_format(wanted.accept, wanted.name)
     triples = list(islice(result, wanted.rows + 1))
-    body = serialize(triples[: wanted.rows], format=kind) or b""
+    body = serialize(triples[: wanted.rows], format=rdf_format) or b""
     return Reply(body, media, headers=_cut(len(triples), wanted.rows))
 
 

@@ -37,14 +37,14 @@ class Named(Shape):
 class KnownAnswer(Named):
     """An exact answer, with its whole row."""
 
-    kind: str | None = None
+    type: str | None = None
     row: dict[str, dict[str, Any]] = Field(default_factory=dict)
 
 
 class PredictedAnswer(Named):
     """A predicted answer; the confidence is absent where it was not measured."""
 
-    kind: str
+    type: str
     score: float
     confidence: float = Field(0.0, ge=0, le=1)
 
@@ -75,7 +75,7 @@ class Item(Shape):
 
     iri: str
     label: str
-    kind: str | None
+    type: str | None
     what: str
     degree: int
     insert: str
@@ -114,7 +114,7 @@ class Entity(Named):
 
     model_config = ConfigDict(populate_by_name=True)
 
-    kind: str
+    type: str
     degree: int
     out: list[Neighbours]
     into: list[Neighbours] = Field(alias="in")

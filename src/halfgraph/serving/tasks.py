@@ -1,4 +1,4 @@
-"""What a worker does, one function for each kind of job; all that touches the store or the model happens here."""
+"""What a worker does, one function for each type of job; all that touches the store or the model happens here."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from typing import Any
 
 from pyoxigraph import NamedNode
 
-from halfgraph.answering.answers import Answers, Cell, Known, Predicted
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.schema import Answers, Cell, Known, Predicted
 from halfgraph.errors import InputError, UnknownName
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.serving.entity import entity
 from halfgraph.serving.examples import examples
 from halfgraph.serving.limits import Limits
 from halfgraph.serving.problems import Problem, Reply, as_json
 from halfgraph.serving.rows import Wanted, answer, literal, named, table
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.refusals import refuse_service, refuse_size, refuse_update
 from halfgraph.sparql.syntax import check
 from halfgraph.sparql.tokens import Source
@@ -47,7 +47,7 @@ def _selected(source: Source) -> list[str]:
     words = source.tokens[source.prologue_end + 1 :]
     if not next((token for token in words if not token.says("DISTINCT", "REDUCED")), words[0]).says("*"):
         return []
-    return list(dict.fromkeys(token.text[1:] for token in source.tokens if token.kind == "variable"))
+    return list(dict.fromkeys(token.text[1:] for token in source.tokens if token.type_id == "variable"))
 
 
 def predict(desk: Desk, job: Job) -> Reply:
@@ -116,7 +116,7 @@ def ask(desk: Desk, job: Job) -> Reply:
 
 def _ask_engine(desk: Desk, job: Job, *, explain: bool) -> Answers:
     """What the engine answers."""
-    chosen = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_kind": job.get("any_kind", False)}
+    chosen = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_type": job.get("any_type", False)}
     return desk.engine.ask(job["query"], job["top"], **chosen, explain=explain)
 
 
@@ -129,7 +129,7 @@ def explain(desk: Desk, job: Job) -> Reply:
 def counts(desk: Desk) -> dict[str, int]:
     """How much the served view of the graph holds."""
     graph = desk.engine.graph
-    counted = {"entities": len(graph.entities), "properties": len(graph.relations), "classes": len(graph.kinds)}
+    counted = {"entities": len(graph.entities), "properties": len(graph.relations), "classes": len(graph.types)}
     return {"triples": len(desk.engine.facts.store), **counted}
 
 

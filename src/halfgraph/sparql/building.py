@@ -75,7 +75,7 @@ class Building:
                 named.parts.setdefault(name, []).extend(parts)
         named.parts = {name: _once(parts) for name, parts in named.parts.items()}
         order, edges = orient(named, target, self.source)
-        return build(edges, named.kinds, order, named.parts)
+        return build(edges, named.types, order, named.parts)
 
     def parts(self, item: Item, group: Group, target: str) -> tuple[str, list[Query]]:
         """A variable of a group, and the parts that an item adds to it."""

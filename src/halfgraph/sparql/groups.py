@@ -151,7 +151,7 @@ class Groups:
         """A test: of a variable against entities where it is that, or else by the store."""
         shape = [_sort(token) for token in tokens]
         iris = tuple(iri for token in tokens if _sort(token) == "iri" and (iri := self.source.iri(token.text)))
-        variables = [token.text[1:] for token in tokens if token.kind == "variable"]
+        variables = [token.text[1:] for token in tokens if token.type_id == "variable"]
         if len(variables) == 1 and shape in (["variable", "=", "iri"], ["iri", "=", "variable"]):
             return Among(variables[0], iris, begin)
         if len(variables) == 1 and shape in (["variable", "!", "=", "iri"], ["iri", "!", "=", "variable"]):
@@ -182,7 +182,7 @@ class Groups:
     def values(self) -> Among:
         """What VALUES says of one variable."""
         begin = self.source.body[self.at - 1]
-        names = [token.text[1:] for token in self.until("{") if token.kind == "variable"]
+        names = [token.text[1:] for token in self.until("{") if token.type_id == "variable"]
         rows = [token for token in self.until("}") if not token.says("(", ")", "}")]
         if len(names) != 1 or any(token.says("UNDEF") for token in rows):
             raise refused("VALUES", self.source.place(begin))
@@ -222,19 +222,19 @@ class Groups:
     def modifiers(self) -> Iterator[str]:
         """LIMIT and OFFSET with their numbers."""
         for word, number in pairwise(self.source.tokens):
-            if word.says("LIMIT", "OFFSET") and number.kind == "number":
+            if word.says("LIMIT", "OFFSET") and number.type_id == "number":
                 yield f"{word.text} {number.text}"
 
 
 def _is_glued(before: Token, token: Token) -> bool:
     """Whether a token belongs to the literal that the one before it begins."""
-    signed = before.says("-", "+") and token.kind == "number"
-    return signed or token.kind == "language" or token.says("^^") or before.says("^^")
+    signed = before.says("-", "+") and token.type_id == "number"
+    return signed or token.type_id == "language" or token.says("^^") or before.says("^^")
 
 
 def _sort(token: Token) -> str:
     """What sort of thing a token is, of those that a comparison is told by."""
-    return {"variable": "variable", "iri": "iri", "name": "iri"}.get(token.kind, token.text.upper())
+    return {"variable": "variable", "iri": "iri", "name": "iri"}.get(token.type_id, token.text.upper())
 
 
 def _listed(count: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""Triples by IRI to patterns by number: which entities, relations and kinds a query names, and what it gets wrong."""
+"""Triples by IRI to patterns by number: which entities, relations and types a query names, and what it gets wrong."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -15,18 +15,18 @@ from halfgraph.sparql.parsing import Iri, Node, Said, Triple, Value, Variable
 from halfgraph.sparql.refusals import refused
 from halfgraph.sparql.tokens import Place, Source
 
-_MOST_KINDS = 12  # kinds listed where none is near
+_MOST_KINDS = 12  # types listed where none is near
 
 
 @dataclass
 class Named:
-    """The patterns of a query: links (term, relation as the triples have it, term), and the kinds of variables.
+    """The patterns of a query: links (term, relation as the triples have it, term), and the types of variables.
 
     `parts` are queries that lead to a variable by themselves, or that must not.
     """
 
     links: list[tuple[Term, int, Term]] = field(default_factory=list)
-    kinds: dict[str, int] = field(default_factory=dict)
+    types: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[Query]] = field(default_factory=dict)
 
 
@@ -48,7 +48,7 @@ class Naming:
     named: Named = field(default_factory=Named)
 
     def add(self, subject: Said, predicate: Said, object_: Said) -> None:
-        """Nothing; one more triple becomes a link or a kind."""
+        """Nothing; one more triple becomes a link or a type."""
         if isinstance(subject, Value) or isinstance(predicate, Value) or isinstance(object_, Value):
             raise self.literal()
         if isinstance(predicate, Variable):
@@ -60,14 +60,16 @@ class Naming:
         if subject == object_:
             raise refused("loop", self.place(subject, predicate, object_), name=self.shown(subject))
         if predicate.iri == TYPE and not self.is_entity_type(object_):
-            self.add_kind(subject, object_)
+            self.add_type(subject, object_)
         else:
             self.named.links.append((self.term(subject), self.relation(predicate), self.term(object_)))
 
     def literal(self) -> HalfgraphError:
         """The error for a literal in the place of an entity, with the entities of that label."""
-        token = next(one for one in self.source.body if one.kind in ("string", "number") or one.says("TRUE", "FALSE"))
-        near = self.nearest(self.graph.entities, token.text.strip("'\"")) if token.kind == "string" else []
+        token = next(
+            one for one in self.source.body if one.type_id in ("string", "number") or one.says("TRUE", "FALSE")
+        )
+        near = self.nearest(self.graph.entities, token.text.strip("'\"")) if token.type_id == "string" else []
         such = f", such as {near[0]}" if near else ""
         return refused("literal", self.source.place(token), text=token.text, such=such)
 
@@ -77,21 +79,21 @@ class Naming:
             return False
         return isinstance(object_, Variable) or self.find(self.graph.entities, object_.iri) is not None
 
-    def add_kind(self, subject: Node, object_: Node) -> None:
-        """Nothing; the kind of a variable is noted."""
+    def add_type(self, subject: Node, object_: Node) -> None:
+        """Nothing; the type of a variable is noted."""
         if isinstance(object_, Variable):
             raise refused("variable class", self.place(object_), name=object_.shown())
         assert isinstance(subject, Variable)
-        kind, before = self.kind(object_), self.named.kinds.get(subject.name)
-        if before not in (None, kind):
+        type_id, before = self.type_id(object_), self.named.types.get(subject.name)
+        if before not in (None, type_id):
             raise refused(
                 "two classes",
                 self.place(object_),
                 name=subject.shown(),
-                first=self.short(self.graph.kinds.names[before or 0]),
+                first=self.short(self.graph.types.names[before or 0]),
                 second=self.shown(object_),
             )
-        self.named.kinds[subject.name] = kind
+        self.named.types[subject.name] = type_id
 
     def term(self, node: Node) -> Term:
         """The name of a variable, or a known entity."""
@@ -114,18 +116,20 @@ class Naming:
         found = self.find(self.graph.relations, iri)
         return None if found is None else 2 * found
 
-    def kind(self, node: Iri) -> int:
-        """The number of a kind."""
-        names = self.graph.kinds.names
+    def type_id(self, node: Iri) -> int:
+        """The number of a type."""
+        names = self.graph.types.names
         for name in self.graph.namer.names(node.iri):
             if name in names and self.graph.namer.iri(name) == node.iri:
                 return names.index(name)
         wanted, shown = local_name(node.iri).casefold(), [local_name(name).casefold() for name in names]
         near = process.extract(wanted, shown, scorer=fuzz.ratio, limit=3, score_cutoff=60)
-        largest = sorted(range(len(names)), key=lambda kind: -self.graph.kinds.sizes[kind])[:_MOST_KINDS]
-        listed = ", ".join(self.short(names[kind]) for kind in largest) + (", ..." if len(names) > _MOST_KINDS else "")
-        advice = f"Its kinds are {listed}."
-        raise self.unknown(node, "kind", [self.short(names[place]) for _, _, place in near], advice)
+        largest = sorted(range(len(names)), key=lambda type_id: -self.graph.types.sizes[type_id])[:_MOST_KINDS]
+        listed = ", ".join(self.short(names[type_id]) for type_id in largest) + (
+            ", ..." if len(names) > _MOST_KINDS else ""
+        )
+        advice = f"Its types are {listed}."
+        raise self.unknown(node, "type", [self.short(names[place]) for _, _, place in near], advice)
 
     def find(self, words: Vocabulary, iri: str) -> int | None:
         """The number of the name that an IRI stands for."""

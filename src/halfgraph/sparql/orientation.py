@@ -33,7 +33,7 @@ class Net:
     def of(cls, named: Named, target: str) -> "Net":
         """The net of some patterns."""
         ways = [way for first, _, second in named.links for way in ((first, second), (second, first))]
-        names = {one for one, _ in ways if isinstance(one, str)} | {*named.kinds, *named.parts, target}
+        names = {one for one, _ in ways if isinstance(one, str)} | {*named.types, *named.parts, target}
         between = [(one, other) for one, other in ways if isinstance(one, str) and isinstance(other, str)]
         neighbours = {name: frozenset(other for one, other in between if one == name) for name in names}
         tied = {one for one, other in ways if isinstance(one, str) and isinstance(other, Anchor)}

@@ -167,7 +167,7 @@ class _Reader:
 
     def __init__(self, source: Source, runs: Mapping[int, list[Any]]) -> None:
         self.source, self.runs = source, runs
-        self.labels = {token.text for token in source.body if token.kind == "blank"}
+        self.labels = {token.text for token in source.body if token.type_id == "blank"}
         self.blank: dict[str, Variable] = {}
         self.paths: dict[tuple[object, ...], int] = {}
         self.scopes = self.count = 0

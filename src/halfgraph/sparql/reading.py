@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Query
 from halfgraph.sparql.building import Building
 from halfgraph.sparql.groups import Among, Test
 from halfgraph.sparql.parsing import Group, Parsed, Without, parse, variables_of
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.refusals import refuse_size, refuse_update, refuse_words, refused
 from halfgraph.sparql.restricting import spelled, split_tests
 from halfgraph.sparql.syntax import check
@@ -88,7 +88,7 @@ def _nodes(parsed: Parsed, selected: list[str], graph: Graph, source: Source) ->
             if len(selected) == 1:
                 raise
             first = first or error
-    tokens = [token for token in source.tokens[source.prologue_end :] if token.kind == "variable" or token.says("*")]
+    tokens = [token for token in source.tokens[source.prologue_end :] if token.type_id == "variable" or token.says("*")]
     place = source.place(tokens[0 if parsed.selected is None else 1])
     names = ", ".join(f"?{name}" for name in selected)
     raise refused("several variables", place, count=len(selected), names=names) from first
@@ -103,7 +103,7 @@ def _selected(parsed: Parsed, source: Source) -> list[str]:
         if parsed.selected is None
         else list(dict.fromkeys(parsed.selected))
     )
-    tokens = [token for token in source.tokens[source.prologue_end :] if token.kind == "variable" or token.says("*")]
+    tokens = [token for token in source.tokens[source.prologue_end :] if token.type_id == "variable" or token.says("*")]
     if not selected:
         raise refused("no variable", source.place(tokens[0] if tokens else None))
     for name in selected:

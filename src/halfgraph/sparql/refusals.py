@@ -162,7 +162,7 @@ REFUSALS = {
         "Use two variables, or leave this pattern out.",
     ),
     "two classes": Refusal(
-        "{name} is asked to be of two classes, {first} and {second}, and an entity of this graph has one kind",
+        "{name} is asked to be of two classes, {first} and {second}, and an entity of this graph has one type",
         "Keep one of them.",
     ),
     "untied": Refusal(
@@ -203,7 +203,7 @@ def refuse_size(source: Source) -> None:
 
 def refuse_update(source: Source) -> None:
     """Nothing, or an error for a text that begins as an update does; it is no query, so that it would not parse."""
-    words = [token for token in source.tokens[: source.prologue_end] if token.kind == "word"]
+    words = [token for token in source.tokens[: source.prologue_end] if token.type_id == "word"]
     for token in words[-2:]:
         if token.says(*REFUSALS["update"].words):
             raise refused("update", source.place(token), word=token.text.upper())
@@ -227,7 +227,7 @@ def refuse_service(source: Source) -> None:
 def refuse_words(source: Source) -> None:
     """Nothing, or an error for the first word or mark of a valid text that cannot be read."""
     inside = {token.start for token in source.body}
-    signs = {token.start - 1 for token in source.tokens if token.kind == "number"}
+    signs = {token.start - 1 for token in source.tokens if token.type_id == "number"}
     for token in source.tokens:
         feature = _feature(token, token.start in inside)
         if feature is not None and token.start not in signs and token.start not in source.tested:
@@ -236,9 +236,9 @@ def refuse_words(source: Source) -> None:
 
 def _feature(token: Token, inside: bool) -> str | None:
     """The feature that a word or mark gives away."""
-    if token.kind not in ("word", "mark"):
+    if token.type_id not in ("word", "mark"):
         return None
     feature = _BY_WORD.get(token.text.upper())
     if feature is not None and (inside or not REFUSALS[feature].inside):
         return feature
-    return "other words" if token.kind == "word" and token.text.upper() not in READ else None
+    return "other words" if token.type_id == "word" and token.text.upper() not in READ else None

@@ -73,7 +73,7 @@ def _no_query(source: Source) -> Found | None:
 def _undeclared_prefix(source: Source) -> Found | None:
     """A name whose prefix nobody declared."""
     for token in source.tokens[source.prologue_end :]:
-        if token.kind == "name" and source.iri(token.text) is None:
+        if token.type_id == "name" and source.iri(token.text) is None:
             prefix = token.text.partition(":")[0]
             return token, f"the prefix {prefix}: is not declared", f"Begin the query with PREFIX {prefix}: <...>."
     return None
@@ -114,7 +114,7 @@ def _unknown_word(source: Source) -> Found | None:
     following = [*source.tokens[1:], None]
     for token, after in zip(source.tokens, following, strict=True):
         is_function = after is not None and after.says("(")
-        if token.kind == "word" and token.text.upper() not in _KEYWORDS and not is_function:
+        if token.type_id == "word" and token.text.upper() not in _KEYWORDS and not is_function:
             near = process.extractOne(token.text.upper(), _KEYWORDS, scorer=fuzz.ratio, score_cutoff=70)
             advice = f"Did you mean {near[0]}?" if near else f"A variable is ?{token.text}, a name :{token.text}."
             return token, f"{token.text} is not a word of SPARQL", advice
@@ -125,7 +125,7 @@ def _bare_sign(source: Source) -> Found | None:
     """A name that goes on with a sign which needs a backslash: dbr:Titanic_(film)."""
     for token, after in pairwise(source.tokens):
         if (
-            token.kind == "name"
+            token.type_id == "name"
             and after.start == token.start + len(token.text)
             and after.says("(", "!", "&", "'", "&&")
         ):
@@ -174,7 +174,7 @@ def _spread(tokens: list[Token]) -> tuple[str, list[int]]:
     """
     text, starts = "", []
     for token in tokens:
-        if token.kind == "language" or token.says("^^"):
+        if token.type_id == "language" or token.says("^^"):
             text = text.rstrip()
         starts.append(len(text))
         text += token.strict() + _FAR
@@ -193,7 +193,7 @@ def _expectation(source: Source, number: int, expected: str) -> str:
     if token.says("LIMIT", "OFFSET") or before.says("LIMIT", "OFFSET"):
         return "Expected a number."
     terms = ("variable", "iri", "name", "blank")
-    if token.kind in terms and before.kind in (*terms, "string", "number"):
+    if token.type_id in terms and before.type_id in (*terms, "string", "number"):
         return "Perhaps a dot is missing before it."
     signs = re.findall(r'"([^"]+)"', expected)
     if "?" in signs:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.graph.vocabulary import Vocabulary
-from halfgraph.query.prefixes import Prefixes
 from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, nodes
+from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.reading import Reading, read
 from halfgraph.sparql.refusals import LONGEST
 from halfgraph.sparql.tokens import Source
@@ -63,9 +63,9 @@ def _renamed(
         case Project():
             own = int(node.relation)
             named = _id(relation.get(own & ~1, own & ~1))
-            return Project(built[id(node.source)], named + (own & 1), node.kind)
+            return Project(built[id(node.source)], named + (own & 1), node.type_id)
         case Intersect() | Union():
-            return type(node)(tuple(built[id(part)] for part in node.parts), node.kind)
+            return type(node)(tuple(built[id(part)] for part in node.parts), node.type_id)
         case Negate():
             return Negate(built[id(node.part)])
 
@@ -110,7 +110,7 @@ class Templates:
         places: dict[str, dict[int, int]] = {"entity": {}, "relation": {}}
         for token in source.tokens[source.prologue_end :]:
             meaning = source.meaning(token)
-            named = self._named(meaning[1:-1]) if token.kind in ("iri", "name") else None
+            named = self._named(meaning[1:-1]) if token.type_id in ("iri", "name") else None
             if named is None:
                 said.append(meaning)
             else:
@@ -129,7 +129,7 @@ class Templates:
 
     def _look_up(self, iri: str) -> tuple[str, int] | None:
         names = self.graph.namer.names(iri)
-        if iri == TYPE or any(name in self._kinds for name in names):
+        if iri == TYPE or any(name in self._types for name in names):
             return None
         entity, relation = (self._find(words, names, iri) for words in (self.graph.entities, self.graph.relations))
         if (entity is None) == (relation is None):
@@ -142,5 +142,5 @@ class Templates:
         return next((one for one, name in found if one is not None and self.graph.namer.iri(name) == iri), None)
 
     @property
-    def _kinds(self) -> frozenset[str]:
-        return frozenset(self.graph.kinds.names)
+    def _types(self) -> frozenset[str]:
+        return frozenset(self.graph.types.names)

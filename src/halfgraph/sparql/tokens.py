@@ -10,7 +10,7 @@ from pyoxigraph import RdfFormat, parse
 
 from halfgraph.graph.names import is_iri
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.prefixes import PN_CHARS, PN_CHARS_BASE, Prefixes
+from halfgraph.sparql.prefixes import PN_CHARS, PN_CHARS_BASE, Prefixes
 
 _VARIABLE = PN_CHARS.removesuffix("-")
 _ESCAPED = r"%[0-9A-Fa-f]{2}|\\[_~.\-!$&'()*+,;=/?#@%]"
@@ -46,19 +46,19 @@ class Place(NamedTuple):
 
 
 class Token(NamedTuple):
-    """A word or mark of a text; the kind is a group of the expression above."""
+    """A word or mark of a text; the type is a group of the expression above."""
 
-    kind: str
+    type_id: str
     text: str
     start: int
 
     def says(self, *words: str) -> bool:
         """Whether it is one of some keywords or marks."""
-        return self.kind in ("word", "mark") and self.text.upper() in words
+        return self.type_id in ("word", "mark") and self.text.upper() in words
 
     def strict(self) -> str:
         """The text, with a backslash before each bare comma of a name."""
-        return re.sub(r"(?<!\\),", r"\\,", self.text) if self.kind == "name" else self.text
+        return re.sub(r"(?<!\\),", r"\\,", self.text) if self.type_id == "name" else self.text
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Source:
     def tokens(self) -> list[Token]:
         """The words and marks, without comments."""
         found = (Token(str(match.lastgroup), match.group(), match.start()) for match in _TOKEN.finditer(self.text))
-        return [token for token in found if token.kind != "comment"]
+        return [token for token in found if token.type_id != "comment"]
 
     @cached_property
     def prologue_end(self) -> int:
@@ -103,7 +103,7 @@ class Source:
         """The text with a backslash before each bare comma in a name, as the standard asks."""
         pieces, end = [], 0
         for token in self.tokens:
-            if token.kind == "name" and "," in token.text:
+            if token.type_id == "name" and "," in token.text:
                 pieces += [self.text[end : token.start], token.strict()]
                 end = token.start + len(token.text)
         return "".join([*pieces, self.text[end:]])
@@ -135,9 +135,9 @@ class Source:
 
     def meaning(self, token: Token) -> str:
         """What a token says, in one way for all ways to say it: <IRI>, ?variable, or its text."""
-        if token.kind in ("iri", "name"):
+        if token.type_id in ("iri", "name"):
             return f"<{self.iri(token.text)}>"
-        if token.kind == "variable":
+        if token.type_id == "variable":
             return f"?{token.text[1:]}"
         return f"<{TYPE}>" if token.text == "a" else token.text
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.kernels import answers_among, edges_of, steps_of
-from halfgraph.query.negatives import fresh_negatives
+from halfgraph.query._kernels import answers_among, edges_of, steps_of
 from halfgraph.query.program import compile_shape
-from halfgraph.query.sampling import Questions, Sampler
-from halfgraph.query.shapes import NEIGHBOURHOODS, STRUCTURES, Shape
-from halfgraph.query.workload import Workload
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape
 from halfgraph.training.links import Links, LinkSource
 from halfgraph.training.recipe import Recipe
+from halfgraph.workload.folder import Workload
+from halfgraph.workload.negatives import fresh_negatives
+from halfgraph.workload.sampling import Questions, Sampler
 
 Ids = NDArray[np.int32]
 TRIAL = 2**31  # a stream that no step draws from
@@ -92,8 +92,8 @@ class Batch:
     questions: Sequence[Questions]
     answers: Ids  # (n,)
     weights: NDArray[np.float32]  # (n,)
-    candidates: Sequence[Ids]  # softmax: the shared negatives of each kind that an answer is of
-    others: Ids  # softmax: the shared negatives of any kind
+    candidates: Sequence[Ids]  # softmax: the shared negatives of each type that an answer is of
+    others: Ids  # softmax: the shared negatives of any type
     groups: NDArray[np.int64]  # softmax: which of the candidates are a question's (n,)
     known: NDArray[np.bool_]  # softmax: which candidates, then others, are answers after all (n, most)
     negatives: Ids  # hinge: (n, negatives), -1 where there is none
@@ -168,13 +168,13 @@ class Batches:
         return self._link_source.draw(self.recipe.links, self.recipe.link_candidates, generator)
 
     def _with_candidates(self, batch: Batch, generator: np.random.Generator) -> Batch:
-        """The batch with shared negatives: some of each answer's kind and some of any, answers among them marked."""
-        kinds = self.graph.kinds
-        of_answer = kinds.of(batch.answers)
+        """The batch with shared negatives: some of each answer's type and some of any, answers among them marked."""
+        types = self.graph.types
+        of_answer = types.of(batch.answers)
         present, groups = np.unique(of_answer, return_inverse=True)
         others = generator.integers(0, self.graph.entity_count, self.recipe.other_negatives, dtype=np.int32)
         candidates = [
-            _some(kinds.starts[k], kinds.starts[k + 1], self.recipe.kind_negatives, generator) for k in present
+            _some(types.starts[k], types.starts[k + 1], self.recipe.type_negatives, generator) for k in present
         ]
         counts = np.array([len(some) + len(others) for some in candidates])
         firsts = np.cumsum(counts) - counts
@@ -192,7 +192,7 @@ class Batches:
         """The batch with negatives of its own for each question."""
         drawn = [
             fresh_negatives(
-                self.graph, some, self.recipe.kind_negatives, self._seed(step, place), hard=False, certain=False
+                self.graph, some, self.recipe.type_negatives, self._seed(step, place), hard=False, certain=False
             )
             for place, some in enumerate(batch.questions)
         ]

@@ -14,7 +14,7 @@ def model_card(
     lines = [
         f"# {name} on graph {graph.fingerprint}",
         "",
-        f"Trained by halfgraph on {counts['entities']:,} entities of {counts['kinds']:,} kinds, "
+        f"Trained by halfgraph on {counts['entities']:,} entities of {counts['types']:,} types, "
         f"{counts['relations']:,} relations, {counts['triples']['train']:,} training triples "
         f"(sources: {', '.join(graph.description['provenance']['sources'])}).",
         "",

@@ -4,7 +4,7 @@
 
 import numpy as np
 
-from halfgraph.model.kernels import compiled
+from halfgraph.model._kernels import compiled
 
 
 @compiled

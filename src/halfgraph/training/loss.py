@@ -82,7 +82,7 @@ def _shares(negatives: np.ndarray) -> np.ndarray:
 
 
 def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
-    """The cross-entropy of the answer against the candidates of its kind and of any: (n,)."""
+    """The cross-entropy of the answer against the candidates of its type and of any: (n,)."""
     order = np.argsort(batch.groups, kind="stable")  # one product for the questions that share candidates
     sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
     place = torch.from_numpy(order).to(vectors.device)

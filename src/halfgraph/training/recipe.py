@@ -25,8 +25,8 @@ class Recipe:
     neighbourhood_weight: float = 0.3
     hard_weight: float = 1.0  # of the hard negatives' terms
     # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
-    kind_negatives: int = 512  # of the answer's kind
-    other_negatives: int = 512  # of any kind (softmax only)
+    type_negatives: int = 512  # of the answer's type
+    other_negatives: int = 512  # of any type (softmax only)
     hard_negatives: int = 1  # for each question of a structure with an intersection
     link_candidates: int = 16_384  # softmax: entities that the tails of links are told from; up to twice as many, all
     temperature: float = 0.1  # softmax
@@ -52,7 +52,7 @@ class Recipe:
             "one_edge",
             "longer",
             "neighbourhoods",
-            "kind_negatives",
+            "type_negatives",
             "other_negatives",
             "hard_negatives",
             "links",
@@ -69,11 +69,11 @@ class Recipe:
         if not 0 <= self.burn_in <= 1 or (self.burn_in and not self.one_edge):
             problem = f"is a share of the steps, in which one_edge questions are alone; found {self.burn_in}"
             raise SettingError("burn_in", problem, advice="Pass a number from 0 to 1, and one_edge above 0.")
-        if self.kind_negatives + self.other_negatives * (self.loss == "softmax") == 0:
+        if self.type_negatives + self.other_negatives * (self.loss == "softmax") == 0:
             problem = "must be at least 1: a hinge has no other_negatives"
             if self.loss == "softmax":
                 problem = "and other_negatives are both 0, so there is nothing to tell answers from"
-            raise SettingError("kind_negatives", problem)
+            raise SettingError("type_negatives", problem)
 
 
 # The paper's plain recipe: a margin of 1, one negative of each sort, 512 of each, Adam at 0.001, all weights equal.
@@ -88,7 +88,7 @@ PAPER = Recipe(
     hard_pooled_weight=0.0,
     links=0,
     link_weight=0.0,
-    kind_negatives=1,
+    type_negatives=1,
     other_negatives=0,
     hard_negatives=1,
     learning_rate=0.001,

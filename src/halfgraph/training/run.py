@@ -12,8 +12,6 @@ import torch
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import Graph, new_folder
 from halfgraph.model.encoder import Architecture, Encoder, describe
-from halfgraph.query.sampling import Sampler
-from halfgraph.query.workload import Workload
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
 from halfgraph.training.card import model_card
 from halfgraph.training.curves import draw_curves
@@ -34,6 +32,8 @@ from halfgraph.training.run_folder import (
     write_atomically,
     write_toml,
 )
+from halfgraph.workload.folder import Workload
+from halfgraph.workload.sampling import Sampler
 
 
 def new_encoder(architecture: Architecture, graph: Graph, seed: int, device: str) -> Encoder:
@@ -99,7 +99,7 @@ def run(
     sampler = Sampler(graph.train, recipe.uniform, threads=1)
     source: Source = OnTheFly(sampler) if workload is None else FromWorkload(workload)
     progress = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, told)
-    about = describe(encoder, len(graph.kinds))
+    about = describe(encoder, len(graph.types))
     write_atomically(out / CARD, model_card(graph, name, about, asdict(recipe), progress.history))
     finished = {
         "seconds": round(progress.seconds, 1),

@@ -17,7 +17,7 @@ from torch import Tensor
 from halfgraph import __version__
 from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.graph.folder import Graph
-from halfgraph.query.workload import Workload
+from halfgraph.workload.folder import Workload
 
 FORMAT = 1
 CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (

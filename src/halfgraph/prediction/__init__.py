@@ -1,0 +1,1 @@
+"""Everything that gives entities a score: embeddings, links, the ensemble, calibration."""

@@ -1,0 +1,1 @@
+"""Sampled and imported questions: sampling, negatives, files and their verification."""

@@ -1,0 +1,273 @@
+"""A workload on disk: questions of every structure for training, validation and test, as memory-mapped columns."""
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
+from halfgraph.graph.folder import Graph, load_array, new_folder, save_array
+from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
+from halfgraph.query.exact import Exact, Ragged
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape, shape_named
+from halfgraph.workload.negatives import Judging, draw_distinct, fresh_negatives, held_out_edges, judged
+from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
+
+FORMAT = 1
+DESCRIPTION = "workload.json"
+_AGAIN = "Make the workload again."
+# The graphs that the questions of a split have their easy answers on, and all their answers.
+GRAPHS = {"train": ("train", "train"), "valid": ("train", "known"), "test": ("train", "whole")}
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many questions of a structure: of 2 and of 3 edges in all for training, of each for validation and test."""
+
+    two_edges: int = 1_000_000
+    three_edges: int = 1_000_000
+    valid: int = 1_000
+    test: int = 10_000
+    neighbourhoods: int | None = None  # of each size; as many as there are entities if not given
+
+    def training(self, shape: Shape, structures: tuple[Shape, ...], entity_count: int) -> int:
+        """How many training questions of a structure."""
+        if shape in NEIGHBOURHOODS:
+            return entity_count if self.neighbourhoods is None else self.neighbourhoods
+        total = {2: self.two_edges, 3: self.three_edges}[shape.relation_count]
+        return total // max(1, sum(other.relation_count == shape.relation_count for other in structures))
+
+    def held_out(self, split: str) -> int:
+        """How many validation or test questions of each structure."""
+        return self.valid if split == "valid" else self.test
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to sample."""
+
+    counts: Counts
+    seed: int = 0
+    uniform: Uniform = "answers"
+    structures: tuple[Shape, ...] = STRUCTURES
+    judging: Judging = field(default_factory=Judging)
+    threads: int | None = None
+
+    def training(self, shape: Shape, graph: Graph) -> int:
+        """How many training questions of a structure; every edge is one of its own."""
+        if shape.relation_count == 1:
+            return len(graph.train.tails)
+        return self.counts.training(shape, self.structures, len(graph.entities))
+
+
+Told = Callable[[str, Shape, int], None]  # a split, a structure, and how many of its questions are there
+
+
+def sample(graph: Graph, out: Path, plan: Plan, told: Told = lambda *_: None) -> "Workload":
+    """The workload that a plan makes of a graph, in its folder."""
+    with new_folder(out, made_by="the workload") as folder:
+        tallies: dict[str, dict[str, Any]] = {}
+        warm_up()
+        begun = time.perf_counter()
+        for split, drawn in draw(graph, plan):
+            save_questions(folder, split, drawn.questions)
+            tallies.setdefault(split, {})[drawn.questions.shape.name] = summary(drawn)
+            told(split, drawn.questions.shape, len(drawn.questions))
+        seconds = time.perf_counter() - begun
+        total = sum(row["questions"] for rows in tallies.values() for row in rows.values())
+        if not total:
+            problem = f"no question was found: {_reasons(tallies) or 'none was asked for'}"
+            raise EmptyGraph(problem, path=graph.path, advice="Ask for other structures or more of them.")
+        graphs = {split: {"easy_on": easy_on, "all_on": all_on} for split, (easy_on, all_on) in GRAPHS.items()}
+        write_description(
+            folder,
+            graph,
+            tallies,
+            {split: graphs[split] for split in tallies},
+            seed=plan.seed,
+            uniform=plan.uniform,
+            questions_per_second=round(total / seconds, 1),
+        )
+    return Workload.open(out)
+
+
+def warm_up() -> None:
+    """Nothing; the kernels are compiled, or read from disk, so that the pace told is that of drawing."""
+    tiny = KnowledgeGraph.of(np.array([[0, 0, 1]], np.int32), EntityTypes(("Thing",), np.array([0, 2])), 2)
+    sampler = Sampler(tiny, threads=1)
+    questions = sampler.draw(STRUCTURES[0], 1, 0, negatives=False, hard_negatives=False).questions
+    Exact(tiny).answer_sets(questions.batch())
+    Exact(tiny).have_answers(questions.batch(), questions.answers)
+    fresh_negatives(tiny, questions, 1, 0, hard=False)
+
+
+def _reasons(tallies: Mapping[str, Mapping[str, Any]]) -> str:
+    """Why nothing was kept, the commonest reason first."""
+    reasons: Counter[str] = Counter()
+    for rows in tallies.values():
+        for row in rows.values():
+            reasons.update(row["rejected"])
+    return ", ".join(f"{reason} ({count:,} times)" for reason, count in reasons.most_common())
+
+
+def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
+    """How many questions are to be drawn, by split and structure; every training edge is one."""
+    train = {shape.name: plan.training(shape, graph) for shape in (*plan.structures, *NEIGHBOURHOODS)}
+    held_out = {
+        split: {shape.name: plan.counts.held_out(split) for shape in plan.structures}
+        for split in (("valid", "test") if graph.has_split else ())
+    }
+    return {
+        split: {name: count for name, count in rows.items() if count}
+        for split, rows in {"train": train, **held_out}.items()
+    }
+
+
+def draw(graph: Graph, plan: Plan) -> Iterator[tuple[str, Drawn]]:
+    """Each set of questions of the plan with its split, training questions first."""
+    threads: Any = {} if plan.threads is None else {"threads": plan.threads}
+    sampler = Sampler(graph.train, plan.uniform, **threads)
+    for shape in (*plan.structures, *NEIGHBOURHOODS):
+        if shape.relation_count == 1:
+            yield "train", Drawn(every_edge(graph.train, shape), {})
+            continue
+        count = plan.training(shape, graph)
+        usual = shape not in NEIGHBOURHOODS
+        if count:
+            yield "train", sampler.draw(shape, count, plan.seed, negatives=usual, hard_negatives=usual)
+    if graph.has_split:
+        # Negatives of both are no answers on the whole graph: an entity that is none only for want of a test triple
+        # would be counted against a model that finds it.
+        valid = Sampler(graph.known, plan.uniform, graph.train, graph.train, graph.whole, **threads)
+        test = Sampler(graph.whole, plan.uniform, graph.train, graph.known, graph.whole, **threads)
+        yield from _held_out(graph, plan, "valid", valid)
+        yield from _held_out(graph, plan, "test", test)
+
+
+def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterator[tuple[str, Drawn]]:
+    """The validation or test questions, with all that they are judged by."""
+    count = plan.counts.held_out(split)
+    seed = plan.seed + (1 if split == "valid" else 2) * 1_000_003
+    for shape in plan.structures if count else ():
+        if shape.relation_count == 1:
+            drawn = held_out_edges(graph.view(split), sampler, shape, count, seed)
+        else:
+            drawn = draw_distinct(sampler, shape, count, seed)
+        questions = judged(drawn.questions, sampler, seed, plan.judging, plan.threads)
+        yield split, Drawn(questions, drawn.tally)
+
+
+def summary(drawn: Drawn) -> dict[str, Any]:
+    """What to say of some questions: how many, how many answers they have, how many were rejected and why."""
+    questions = drawn.questions
+    row: dict[str, Any] = {
+        "questions": len(questions),
+        "rejected": {k: n for k, n in drawn.tally.items() if k != "kept"},
+    }
+    if questions.easy is not None and questions.hard is not None and len(questions):
+        row["mean_easy"] = round(float(questions.easy.sizes().mean()), 2)
+        row["mean_hard"] = round(float(questions.hard.sizes().mean()), 2)
+    return row
+
+
+def write_description(
+    folder: Path, graph: Graph, tallies: Mapping[str, Mapping[str, Any]], graphs: Mapping[str, Any], **others: Any
+) -> None:
+    """Nothing; workload.json is written: counts by split and structure, and what their answers refer to."""
+    counts = {split: {name: row["questions"] for name, row in rows.items()} for split, rows in tallies.items()}
+    known = {"format": FORMAT, "graph": graph.fingerprint, "questions": counts, "graphs": graphs, "tallies": tallies}
+    (folder / DESCRIPTION).write_text(json.dumps({**known, **others}, indent=1), encoding="utf-8")
+
+
+def save_questions(folder: Path, split: str, questions: Questions) -> None:
+    """Nothing; the columns of some questions are written."""
+    for column in fields(questions):
+        value = getattr(questions, column.name)
+        stem = f"{split}.{questions.shape.name}.{column.name}"
+        if isinstance(value, Ragged):
+            save_array(folder / f"{stem}.values.npy", value.values)
+            save_array(folder / f"{stem}.offsets.npy", value.offsets)
+        elif isinstance(value, np.ndarray):
+            save_array(folder / f"{stem}.npy", value)
+
+
+NEEDED = ("anchors", "relations", "answers", "negative", "hard_negative")
+
+
+def _is_complete(description: Mapping[str, Any]) -> bool:
+    """Whether a description has what everybody reads in it."""
+    counts = description.get("questions")
+    return isinstance(description.get("graph"), str) and (
+        isinstance(counts, dict) and all(isinstance(some, dict) for some in counts.values())
+    )
+
+
+def _is_whole(column: Any, count: int) -> bool:
+    """Whether a column has something for each of so many questions."""
+    return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """Questions on disk."""
+
+    path: Path
+    description: Mapping[str, Any]
+
+    @classmethod
+    def open(cls, path: str | Path, graph: Graph | None = None) -> "Workload":
+        """The workload in a folder; of this graph, if one is given."""
+        path = Path(path)
+        try:
+            description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+        except FileNotFoundError as error:
+            problem = "no workload here" if path.is_dir() else "no such folder"
+            raise FolderError(path, problem, advice="Make one with: halfgraph sample GRAPH --out FOLDER") from error
+        except (OSError, ValueError) as error:
+            raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
+        if not isinstance(description, dict) or description.get("format") != FORMAT:
+            found = description.get("format") if isinstance(description, dict) else "unknown"
+            raise FolderError(path, f"is of format {found}, and this halfgraph reads format {FORMAT}", advice=_AGAIN)
+        if not _is_complete(description):
+            raise FolderError(path / DESCRIPTION, "does not say its graph and how many questions it has", advice=_AGAIN)
+        if graph is not None and description["graph"] != graph.fingerprint:
+            raise OtherGraph(path, expected=description["graph"], found=graph.fingerprint)
+        return cls(path, description)
+
+    def structures(self, split: str) -> list[Shape]:
+        """The structures that have questions in a split."""
+        return [shape_named(name) for name, count in self.description["questions"].get(split, {}).items() if count]
+
+    def graphs(self, split: str) -> tuple[str, str]:
+        """The graphs that the easy answers, and all answers, of a split's questions are on: train, known or whole."""
+        graphs = self.description["graphs"][split]
+        return graphs["easy_on"], graphs["all_on"]
+
+    def questions(self, split: str, shape: Shape) -> Questions:
+        """The questions of a structure in a split, memory-mapped."""
+        columns: dict[str, Any] = {}
+        for column in fields(Questions):
+            stem = f"{split}.{shape.name}.{column.name}"
+            if (self.path / f"{stem}.npy").exists():
+                columns[column.name] = self._array(stem)
+            elif (self.path / f"{stem}.values.npy").exists():
+                columns[column.name] = Ragged(self._array(f"{stem}.values"), self._array(f"{stem}.offsets"))
+        if "answers" not in columns:
+            raise FolderError(self.path, f"has no {split} questions of {shape.name}", advice=_AGAIN)
+        lost = [name for name in NEEDED if name not in columns]
+        lost += [name for name, column in columns.items() if not _is_whole(column, len(columns["answers"]))]
+        if lost:
+            problem = f"the {split} questions of {shape.name} have lost some of: {', '.join(lost)}"
+            raise FolderError(self.path, problem, advice=_AGAIN)
+        return Questions(shape, **columns)
+
+    def _array(self, name: str) -> Any:
+        try:
+            return load_array(self.path / f"{name}.npy")
+        except (OSError, ValueError, EOFError) as error:
+            raise FolderError(self.path / f"{name}.npy", f"cannot be read: {error}", advice=_AGAIN) from error

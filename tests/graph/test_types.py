@@ -1,0 +1,214 @@
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.statements import SUB_CLASS_OF, TYPE
+from halfgraph.graph.types import OWL_THING, THING, Hierarchy
+from making import made, nt, short_lived, types_by_name
+from oracles import Named, above, below_the_root, common_super_classes, entities, votes
+from strategies import hierarchies, named_triples, types_of
+
+KNOWS = "<http://a.org/{}> <http://a.org/knows> <http://a.org/{}> .\n"
+classes = st.sets(st.sampled_from("ABCDEF"), min_size=1, max_size=3)
+
+
+def typed(types: dict[str, set[str]]) -> str:
+    return nt((entity, TYPE, type_id) for entity, types in types.items() for type_id in sorted(types))
+
+
+def ways(graph: Graph) -> dict[str, int]:
+    return dict(graph.description["types"]["ways"])
+
+
+@given(hierarchies(), st.sampled_from("ABCDEF"))
+def test_ancestors_are_those_that_steps_upwards_lead_to(pairs: list[tuple[str, str]], name: str) -> None:
+    assert Hierarchy.of(pairs).ancestors(name) == above(pairs, name)
+
+
+@given(hierarchies(), classes)
+def test_the_nearest_common_super_class_is_common_and_none_is_nearer(
+    pairs: list[tuple[str, str]], types: set[str]
+) -> None:
+    hierarchy = Hierarchy.of(pairs)
+    narrow, found = hierarchy.narrowest(types), hierarchy.nearest_common(types)
+    common = common_super_classes(pairs, narrow)
+    assert (found in common) if common else found is None
+    if found is not None:
+        furthest = {name: max(above(pairs, lower)[name] for lower in narrow) for name in common}
+        assert furthest[found] == min(furthest.values())
+
+
+@given(hierarchies(), classes)
+def test_the_narrowest_classes_stand_below_all_that_are_left_out(pairs: list[tuple[str, str]], types: set[str]) -> None:
+    narrow = Hierarchy.of(pairs).narrowest(types)
+    assert narrow
+    assert all(any(name in above(pairs, lower) for lower in narrow) for name in types)
+
+
+@given(hierarchies(), classes)
+def test_level_1_classes_are_those_just_below_the_root(pairs: list[tuple[str, str]], types: set[str]) -> None:
+    rooted = [*pairs, ("A", OWL_THING)]
+    assert set(Hierarchy.of(rooted).first_level(types)) == below_the_root(rooted, types, OWL_THING)
+
+
+DIAMOND = [("Student", "Person"), ("Worker", "Person"), ("Tutor", "Student"), ("Tutor", "Worker"), ("Person", "Agent")]
+
+
+@pytest.mark.parametrize(
+    ("types", "expected"),
+    [
+        ({"Student"}, "Student"),
+        ({"Student", "Worker"}, "Person"),
+        ({"Student", "Person"}, "Student"),
+        ({"Student", "Worker", "Tutor"}, "Tutor"),
+        ({"Student", "Rock"}, None),
+    ],
+)
+def test_the_nearest_common_super_class_of_a_diamond(types: set[str], expected: str | None) -> None:
+    assert Hierarchy.of(DIAMOND).nearest_common(types) == expected
+
+
+def test_a_cycle_of_classes_ends() -> None:
+    circle = Hierarchy.of([("A", "B"), ("B", "C"), ("C", "A"), ("C", "D")])
+    assert circle.ancestors("A") == {"A": 0, "B": 1, "C": 2, "D": 3}
+    assert circle.narrowest(["A", "B", "C"]) == ["A"]
+    assert circle.nearest_common(["A", "B"]) == "A"
+    assert circle.first_level(["A"]) == []  # D is the root, and nothing stands just below it alone
+
+
+def test_the_root_is_owl_thing_or_the_one_class_above_all() -> None:
+    assert Hierarchy.of([("A", "R"), ("B", "R")]).first_level(["A", "B", "R"]) == ["A", "B"]
+    assert Hierarchy.of([("A", "R"), ("B", "S")]).first_level(["A", "B"]) == ["R", "S"]
+    assert Hierarchy.of([("A", "B"), ("B", OWL_THING)]).first_level(["A"]) == ["B"]
+    assert Hierarchy.of([]).first_level(["A"]) == ["A"]
+
+
+@given(named_triples(), types_of())
+def test_every_entity_gets_exactly_one_type_and_the_ways_add_up(
+    triples: list[Named], types: dict[str, set[str]]
+) -> None:
+    with short_lived(nt(triples) + typed(types), "nt") as graph:
+        assert set(types_by_name(graph)) == entities(triples)
+        assert sum(ways(graph).values()) == len(entities(triples))
+        assert graph.types.starts[-1] == len(graph.entities)
+        assert graph.types.sizes.min() > 0
+
+
+@given(named_triples(), types_of())
+def test_an_entity_of_one_type_is_of_that_type(triples: list[Named], types: dict[str, set[str]]) -> None:
+    with short_lived(nt(triples) + typed(types), "nt") as graph:
+        types = types_by_name(graph)
+        assert all(types[name] == min(found) for name, found in types.items() if len(found) == 1 and name in types)
+
+
+@given(named_triples(), types_of())
+def test_untyped_entities_get_the_type_with_most_votes(triples: list[Named], types: dict[str, set[str]]) -> None:
+    single = {entity: min(types) for entity, types in types.items()}
+    with short_lived(nt(triples) + typed({entity: {type_id} for entity, type_id in single.items()}), "nt") as graph:
+        found = types_by_name(graph)
+    single = {entity: type_id for entity, type_id in single.items() if entity in found}
+    tallies = votes(triples, single)
+    assert set(tallies) == set(found) - set(single)
+    for entity, tally in tallies.items():
+        most = max(tally.values(), default=0)
+        assert most - tally[found[entity]] < 1e-9 if most else found[entity] == THING
+
+
+def test_the_vote_does_not_count_a_triple_twice(tmp_path: Path) -> None:
+    types = f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n<http://a.org/b> <{TYPE}> <http://a.org/B> .\n"
+    triples = KNOWS.format("a", "x") + KNOWS.format("b", "x") + KNOWS.format("u", "x")
+    once, twice = (
+        made(tmp_path, types + triples, "nt"),
+        made(tmp_path, types + triples + KNOWS.format("b", "x") * 9, "nt"),
+    )
+    assert types_by_name(once) == types_by_name(twice)
+    assert once.fingerprint == twice.fingerprint
+
+
+def test_untyped_entities_are_things_when_asked(tmp_path: Path) -> None:
+    text = KNOWS.format("a", "b") + f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n"
+    graph = made(tmp_path, text, "nt", untyped="thing")
+    assert types_by_name(graph) == {"http://a.org/a": "http://a.org/A", "http://a.org/b": THING}
+    assert ways(graph) == {"by their one type": 1, "Thing, having no type": 1}
+
+
+def test_one_type_for_all(tmp_path: Path) -> None:
+    graph = made(
+        tmp_path, KNOWS.format("a", "b") + f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n", "nt", types="one"
+    )
+    assert set(types_by_name(graph).values()) == {"Entity"}
+    assert ways(graph) == {"one type for all": 2}
+
+
+def test_types_with_few_entities_become_things(tmp_path: Path) -> None:
+    text = KNOWS.format("a", "b") + KNOWS.format("b", "c")
+    types = {f"http://a.org/{name}": {f"http://a.org/{type_id}"} for name, type_id in ("aA", "bB", "cB")}
+    graph = made(tmp_path, text + typed(types), "nt", smallest_type=2)
+    assert Counter(types_by_name(graph).values()) == {"http://a.org/B": 2, THING: 1}
+    assert ways(graph)["Thing, their type having too few entities"] == 1
+
+
+PEOPLE = f"""
+<http://a.org/Tutor> <{SUB_CLASS_OF}> <http://a.org/Person> .
+<http://a.org/Worker> <{SUB_CLASS_OF}> <http://a.org/Person> .
+<http://a.org/Person> <{SUB_CLASS_OF}> <http://a.org/Agent> .
+<http://a.org/Agent> <{SUB_CLASS_OF}> <{OWL_THING}> .
+<http://a.org/Place> <{SUB_CLASS_OF}> <{OWL_THING}> .
+<http://a.org/a> <{TYPE}> <http://a.org/Tutor> .
+<http://a.org/a> <{TYPE}> <http://a.org/Worker> .
+<http://a.org/a> <{TYPE}> <{OWL_THING}> .
+<http://a.org/b> <{TYPE}> <http://a.org/Place> .
+<http://a.org/c> <{TYPE}> <http://a.org/Place> .
+<http://a.org/c> <{TYPE}> <http://a.org/Tutor> .
+<http://a.org/d> <{TYPE}> <http://a.org/Person> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        (
+            "nearest",
+            {"a": "http://a.org/Person", "b": "http://a.org/Place", "c": OWL_THING, "d": "http://a.org/Person"},
+        ),
+        (
+            "top",
+            {
+                "a": "http://a.org/Agent",
+                "b": "http://a.org/Place",
+                "c": "http://a.org/Agent",  # as common as Place, and before it in the alphabet
+                "d": "http://a.org/Agent",
+            },
+        ),
+    ],
+)
+def test_several_types_are_reduced_as_the_paper_does(tmp_path: Path, how: str, expected: dict[str, str]) -> None:
+    graph = made(tmp_path, PEOPLE + KNOWS.format("a", "b") + KNOWS.format("c", "d"), "nt", types=how)
+    assert {name.removeprefix("http://a.org/"): type_id for name, type_id in types_by_name(graph).items()} == expected
+
+
+def test_what_anything_may_be_tells_nothing_beside_another_type(tmp_path: Path) -> None:
+    owl = OWL_THING.removesuffix("Thing")
+    types = {
+        "http://a.org/a": {owl + "NamedIndividual", "http://a.org/Person"},
+        "http://a.org/b": {owl + "NamedIndividual", OWL_THING, "http://a.org/Place"},
+        "http://a.org/c": {owl + "NamedIndividual"},
+    }
+    for how in ("nearest", "top"):
+        graph = made(tmp_path, KNOWS.format("a", "b") + KNOWS.format("b", "c") + typed(types), "nt", types=how)
+        assert sorted(types_by_name(graph).values()) == [
+            "http://a.org/Person",
+            "http://a.org/Place",
+            owl + "NamedIndividual",
+        ]
+
+
+def test_unrelated_types_are_reduced_to_the_commonest(tmp_path: Path) -> None:
+    types = {"http://a.org/a": {"http://a.org/A", "http://a.org/B"}, "http://a.org/b": {"http://a.org/B"}}
+    graph = made(tmp_path, KNOWS.format("a", "b") + typed(types), "nt")
+    assert set(types_by_name(graph).values()) == {"http://a.org/B"}
+    assert ways(graph) == {"by their one type": 1, "by the commonest of several unrelated types": 1}

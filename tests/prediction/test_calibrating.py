@@ -1,0 +1,89 @@
+"""Calibrating: the first answers are those that `ask` gives on the training triples, right by the whole graph."""
+
+import numpy as np
+import pytest
+
+from asked import engine_of
+from halfgraph.prediction.answerers import VectorAnswerer
+from halfgraph.prediction.calibrating import (
+    Remembered,
+    calibrate,
+    calibrated,
+    first_answers,
+    reliability,
+    validation_questions,
+)
+from halfgraph.prediction.calibration import Calibration
+from halfgraph.query.exact import Exact
+from halfgraph.query.rendering import to_sparql
+from halfgraph.query.structures import STRUCTURES
+from small_runs import people
+
+
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory):
+    return people(tmp_path_factory.mktemp("people"))
+
+
+def test_first_answers_are_those_that_ask_predicts_judged_by_the_whole_graph(graph):
+    engine = engine_of(graph, "train")
+    encoder = engine.index.encoder
+    for questions in validation_questions(graph, seed=0, each=4):
+        if len(questions) < 2:
+            continue
+        some = questions.take(np.arange(2))
+        found = first_answers(VectorAnswerer(encoder), encoder, some, graph, top=5)
+        scores, right = [], []
+        for row in range(2):
+            answers = engine.ask(to_sparql(some.query(row), graph), top=5, explain=False)
+            true = Exact(graph.whole).answers(some.query(row))
+            scores += [one.score for one in answers.predicted]
+            right += [engine.names.find(one.entity) in true for one in answers.predicted]
+        order = [np.lexsort((right, scores)), np.lexsort((found.right, found.scores.round(4)))]
+        assert np.array(scores)[order[0]] == pytest.approx(found.scores[order[1]], abs=1e-3)
+        assert np.array(right)[order[0]].tolist() == found.right[order[1]].tolist()
+
+
+def test_a_calibration_holds_on_the_questions_that_it_was_fitted_on(graph):
+    encoder = engine_of(graph).index.encoder
+    questions = validation_questions(graph, seed=0, each=50)
+    answerer = VectorAnswerer(encoder)
+    curves = calibrated(answerer, encoder, questions, graph)
+    found = reliability(Calibration({"vector": curves}), "vector", answerer, encoder, questions, graph)
+    assert found.keys() == curves.keys() == {some.shape.short for some in questions}
+    for name, row in found.items():
+        assert row["ece"] < 0.1, name
+        assert sum(row["answers"]) == curves[name].answers
+
+
+def test_a_run_keeps_its_calibration_and_answers_have_a_confidence(graph, tmp_path):
+    encoder = engine_of(graph).index.encoder
+    made = calibrate(tmp_path, graph, encoder, seed=0)
+    assert Calibration.load(tmp_path) == made
+    assert set(made.curves["vector"]) <= {shape.short for shape in STRUCTURES}
+
+
+def test_without_a_split_there_is_nothing_to_measure(tmp_path):
+    from making import made, tsv
+
+    graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
+    assert validation_questions(graph, seed=0) == []
+    assert calibrate(tmp_path, graph, engine_of(graph).index.encoder, seed=0).curves == {}
+
+
+def test_what_is_remembered_is_what_was_asked_of_the_structure():
+    asked = []
+
+    class Counting:
+        name = "counting"
+
+        def scores(self, shape, anchors, relations):
+            asked.append((shape.name, anchors.tolist()))
+            return anchors + relations
+
+    remembered = Remembered(Counting())
+    one, two = np.array([[1]], np.int32), np.array([[2]], np.int32)
+    for shape, anchors in zip([*STRUCTURES[:1] * 4, *STRUCTURES[1:2] * 2], (one, one, two, one, one, one), strict=True):
+        assert remembered.scores(shape, anchors, one).tolist() == (anchors + 1).tolist()
+    assert [anchors for _, anchors in asked] == [[[1]], [[2]], [[1]]]
+    assert remembered.name == "counting"
