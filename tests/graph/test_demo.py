@@ -93,7 +93,7 @@ def test_people_of_one_name_are_told_apart_by_birth_year_and_then_by_id(graph: N
 
 
 @pytest.mark.parametrize(
-    ("name", "type", "label"),
+    ("name", "type_id", "label"),
     [
         ("Hank_Aaron", "person", "Hank Aaron"),
         ("Atlanta_Braves", "franchise", "Atlanta Braves"),
