@@ -23,9 +23,9 @@ NAMES = ("http://example.org/e0", "/m/0e1", "Side Effect::2", "e3.", "http://dbp
 def typed_graph(triples: list[Named], types: dict[str, str]) -> Iterator[Graph]:
     """The graph of some triples whose entities have types by a file."""
     with tempfile.TemporaryDirectory() as folder:
-        types = Path(folder) / "types.tsv"
-        types.write_text("".join(f"{entity}\t{type_id}\n" for entity, type_id in types.items()), encoding="utf-8")
-        yield made(Path(folder), tsv(triples), types_file=types)
+        path = Path(folder) / "types.tsv"
+        path.write_text("".join(f"{entity}\t{type_id}\n" for entity, type_id in types.items()), encoding="utf-8")
+        yield made(Path(folder), tsv(triples), types_file=path)
 
 
 def whole_graph() -> contextlib.AbstractContextManager[Graph]:

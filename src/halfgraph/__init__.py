@@ -39,9 +39,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """A public name; torch and all else is loaded when the first one is used."""
     if name in __all__:
-        from halfgraph import door
+        from halfgraph import api
 
-        return getattr(door, name)
+        return getattr(api, name)
     raise AttributeError(f"module 'halfgraph' has no attribute '{name}'")
 
 

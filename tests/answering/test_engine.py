@@ -13,7 +13,7 @@ def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engin
     assert known == {f"person{i}" for i in range(0, 30, 6)}
     assert len(found.predicted) == 30 - len(known)
     assert not known & {answer.label for answer in found.predicted}
-    assert {answer.type_id for answer in found.predicted} == {"Person"}
+    assert {answer.type for answer in found.predicted} == {"Person"}
 
 
 def test_predicted_answers_come_best_first_with_the_cosine_as_their_score(engine):

@@ -137,7 +137,7 @@ def test_another_program_finds_the_same_figures_from_the_scores(run: Run, tmp_pa
                 pairs.setdefault(name + suffix, []).append((scores["answer"], scores[one]))
             if many in scores:
                 assert scores[many] == [every[entity] for entity in line[many]]
-                share = percentileofscore(scores[many], scores["answer"], type_id="mean") / 100
+                share = percentileofscore(scores[many], scores["answer"], kind="mean") / 100
                 shares.setdefault(name + suffix, []).append(share)
         answers = {*line["easy"], *line["hard"]}
         others = [score for entity, score in every.items() if entity not in answers]

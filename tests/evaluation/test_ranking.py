@@ -211,7 +211,7 @@ def test_apr_is_that_of_scipy(seed: int) -> None:
     for name, many in (("2-inter", one.questions.negatives), ("2-inter-hard", one.questions.hard_negatives)):
         assert many is not None
         expected = [
-            percentileofscore(one.answerer.table[row, many[row]], one.answerer.table[row, answer], type_id="mean") / 100
+            percentileofscore(one.answerer.table[row, many[row]], one.answerer.table[row, answer], kind="mean") / 100
             for row, answer in enumerate(one.questions.answers)
             if len(many[row])
         ]

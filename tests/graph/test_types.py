@@ -17,7 +17,7 @@ classes = st.sets(st.sampled_from("ABCDEF"), min_size=1, max_size=3)
 
 
 def typed(types: dict[str, set[str]]) -> str:
-    return nt((entity, TYPE, type_id) for entity, types in types.items() for type_id in sorted(types))
+    return nt((entity, TYPE, type_id) for entity, several in types.items() for type_id in sorted(several))
 
 
 def ways(graph: Graph) -> dict[str, int]:
@@ -101,13 +101,13 @@ def test_every_entity_gets_exactly_one_type_and_the_ways_add_up(
 @given(named_triples(), types_of())
 def test_an_entity_of_one_type_is_of_that_type(triples: list[Named], types: dict[str, set[str]]) -> None:
     with short_lived(nt(triples) + typed(types), "nt") as graph:
-        types = types_by_name(graph)
-        assert all(types[name] == min(found) for name, found in types.items() if len(found) == 1 and name in types)
+        decided = types_by_name(graph)
+        assert all(decided[name] == min(found) for name, found in types.items() if len(found) == 1 and name in decided)
 
 
 @given(named_triples(), types_of())
 def test_untyped_entities_get_the_type_with_most_votes(triples: list[Named], types: dict[str, set[str]]) -> None:
-    single = {entity: min(types) for entity, types in types.items()}
+    single = {entity: min(several) for entity, several in types.items()}
     with short_lived(nt(triples) + typed({entity: {type_id} for entity, type_id in single.items()}), "nt") as graph:
         found = types_by_name(graph)
     single = {entity: type_id for entity, type_id in single.items() if entity in found}
