@@ -30,7 +30,9 @@ def without_code_blocks(text: str) -> str:
 
 
 def inline_code(text: str) -> list[str]:
-    return re.findall(r"`([^`\n]+)`", without_code_blocks(text))
+    """Return each piece of code inside the text, which may be wrapped."""
+    pieces = re.findall(r"`((?:[^`\n]|\n(?!\n))+)`", without_code_blocks(text))
+    return [" ".join(piece.split()) for piece in pieces]
 
 
 def table_rows(text: str) -> list[list[str]]:
