@@ -1,0 +1,249 @@
+"""What the parser builds: for each rule of grammar.lark a function from the values of its parts to a syntax node."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from halfgraph.sparql import syntax_tree as tree
+from halfgraph.sparql.syntax_tree import RDF_FIRST, RDF_NIL, RDF_REST, BlankNode, Expression, Iri, Node, Span, Triple
+
+Action = Callable[[list[Any]], Any]
+
+
+class Part(NamedTuple):
+    """What a rule yields that is no node of the tree, with its span."""
+
+    value: Any
+    span: Span
+
+
+class Linked(NamedTuple):
+    """A term of a triple, with the triples that its brackets stand for."""
+
+    term: tree.Term
+    triples: tuple[Triple, ...] = ()
+
+
+def action(build: Callable[..., Any]) -> Action:
+    """Return lark's callback for a function of the span and the values of a rule's parts."""
+
+    def run(children: list[Any]) -> Any:
+        start, end = -1, 0
+        values = []
+        for child in children:
+            first, last = child.span
+            if last:
+                start, end = first if start < 0 else start, last
+            value = child if isinstance(child, Node) else child.value
+            if value is not None:
+                values.append(value)
+        span = (max(start, 0), end)
+        built = build(span, *values)
+        return built if isinstance(built, Node) else Part(built, span)
+
+    return run
+
+
+def node(node_type: type[Node]) -> Action:
+    """Return a callback that makes a node of the parts in their order."""
+    return action(lambda span, *parts: node_type(*parts, span=span))
+
+
+def modifier(name: str) -> Action:
+    """Return a callback that gives the parts a name among the modifiers."""
+    return action(lambda span, *parts: (name, parts, span[0]))
+
+
+# Requests
+
+
+def query(span: Span, form: Any, values: tree.Values | None = None) -> Any:
+    """Add the VALUES at the end of a query to its modifiers."""
+    return replace(form, modifiers=replace(form.modifiers, values=values), span=span) if values else form
+
+
+def form(span: Span, node_type: Callable[..., Any], first: tuple[Any, ...], parts: Sequence[Any], **more: Any) -> Any:
+    """A form of its own parts, then FROM clauses, the pattern, modifiers and perhaps VALUES."""
+    values = parts[-1] if isinstance(parts[-1], tree.Values) else None
+    *clauses, modifiers = parts[:-1] if values else parts
+    where = (clauses.pop(),) if clauses and isinstance(clauses[-1], tree.Group) else ()
+    graphs = {f"{name}_graphs": tuple(iri for which, iri in clauses if which == name) for name in ("default", "named")}
+    return query(span, node_type(*first, *where, modifiers=modifiers, **graphs, **more, span=span), values)
+
+
+def select(span: Span, *parts: Any) -> tree.Select:
+    """SELECT or a SELECT in braces."""
+    duplicates = parts[0] if isinstance(parts[0], str) else ""
+    projection, *rest = parts[bool(duplicates) :]
+    return form(span, tree.Select, (projection,), rest, duplicates=duplicates)  # type: ignore[no-any-return]
+
+
+def construct_where(span: Span, *parts: Any) -> tree.Construct:
+    """CONSTRUCT WHERE."""
+    *dataset, template, modifiers = parts
+    return form(span, tree.Construct, (None,), [*dataset, tree.Group(template, span=span), modifiers])  # type: ignore[no-any-return]
+
+
+def modifiers(span: Span, *parts: tuple[str, Any, int]) -> tree.Modifiers:
+    """Modifiers, from names, parts and offsets."""
+    found = {name: some for name, some, _ in parts}
+    for name in ("limit", "offset"):
+        if name in found:
+            found[name] = int(found[name][0].value)
+    keys = found.get("order_by", ())
+    found["order_by"] = tuple(key if isinstance(key, tree.Order) else tree.Order(key, span=key.span) for key in keys)
+    return tree.Modifiers(**found, clauses=tuple((name, start) for name, _, start in parts), span=span)
+
+
+# Graph patterns
+
+
+def group(span: Span, *parts: Any) -> tree.Group:
+    """A group, the triples of its blocks among the other elements."""
+    elements: Any = (element for part in parts for element in ((part,) if isinstance(part, Node) else part))
+    return tree.Group(tuple(elements), span=span)
+
+
+def union(span: Span, *groups: Any) -> Node:
+    """UNION, or one group by itself."""
+    return tree.Union(groups, span=span) if len(groups) > 1 else groups[0]
+
+
+def row(_: Span, *cells: Any) -> Any:
+    """Cells of VALUES, None for UNDEF."""
+    return tuple(None if cell == "UNDEF" else cell for cell in cells)
+
+
+def triples(_: Span, subject: Any, properties: Any = ()) -> Any:
+    """The triples of one subject."""
+    linked = subject if isinstance(subject, Linked) else Linked(subject)
+    return (*linked.triples, *_triples(linked.term, properties))
+
+
+def _triples(subject: tree.Term, properties: Any) -> Iterator[Triple]:
+    for verb, *objects in properties:
+        for linked in objects:
+            yield Triple(subject, verb, linked.term, span=(subject.span[0], linked.term.span[1]))
+            yield from linked.triples
+
+
+def blank_properties(children: list[Any]) -> Part:
+    """Return the blank node of `[ ... ]` and its triples."""
+    opening, inner, closing = children
+    span = (opening.start, closing.end)
+    blank = BlankNode(opening.label, span=span)
+    return Part(Linked(blank, tuple(_triples(blank, inner.value))), span)
+
+
+def collection(children: list[Any]) -> Part:
+    """Return the first blank node of the list `( ... )` and its triples."""
+    opening, *items, closing = children
+    span = (opening.start, closing.end)
+    labels = [opening.label, *(f"{opening.label}.{number}" for number in range(1, len(items)))]
+    nodes: list[tree.Term] = [*(BlankNode(label, span=span) for label in labels), Iri(RDF_NIL, span=span)]
+    found: list[Triple] = []
+    for number, item in enumerate(items):
+        found.append(Triple(nodes[number], Iri(RDF_FIRST, span=span), item.value.term, span=item.span))
+        found += item.value.triples
+        found.append(Triple(nodes[number], Iri(RDF_REST, span=span), nodes[number + 1], span=item.span))
+    return Part(Linked(nodes[0], tuple(found)), span)
+
+
+# Expressions
+
+
+def joined(operator: str) -> Action:
+    """Return a callback that joins operands by || or &&."""
+    return action(lambda span, first, *rest: tree.Operation(first, tuple((operator, one) for one in rest), span=span))
+
+
+def arithmetic(span: Span, first: Expression, *rest: Any) -> tree.Operation:
+    """Operands of + and -, or of * and /; a signed number is a summand of its own, as in `?x -1`."""
+    terms, parts = list[tuple[str, Expression]](), iter(rest)
+    for part in parts:
+        terms.append((part, next(parts)) if isinstance(part, str) else part)
+    return tree.Operation(first, tuple(terms), span=span)
+
+
+def signed(span: Span, first: tree.Literal, *rest: Any) -> Any:
+    """A summand that begins with its sign."""
+    return "+", arithmetic(span, first, *rest) if rest else first
+
+
+def function_call(span: Span, name: Iri, arguments: Any) -> tree.Call:
+    """A function named by an IRI."""
+    distinct = arguments[:1] == ("DISTINCT",)
+    return tree.Call(name, arguments[distinct:], distinct, span=span)
+
+
+def aggregate(span: Span, name: str, *parts: Any) -> tree.Aggregate:
+    """An aggregate."""
+    distinct = parts[0] == "DISTINCT"
+    argument, *separator = parts[distinct:]
+    between = separator[-1].value if separator else None
+    return tree.Aggregate(name, None if argument == "*" else argument, distinct, between, span=span)
+
+
+def bracketed(children: list[Any]) -> Part:
+    """Return what is between brackets, with the span of the brackets."""
+    opening, inner, closing = children
+    return Part(inner if isinstance(inner, Node) else inner.value, (opening.start, closing.end))
+
+
+def clause(keyword: str) -> Action:
+    """Return a callback for a keyword with a group."""
+    return action(lambda span, part: tree.Clause(keyword, part, span=span))
+
+
+_KEEP = action(lambda _, *parts: parts)
+_NOTHING = action(lambda *_: None)
+_SUBJECTS = action(lambda _, *parts: () if parts == ("*",) else parts)
+_NODES = {
+    "named": tree.Named, "graph": tree.Graph, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
+    "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary,
+}  # fmt: skip
+_FUNCTIONS: tuple[Any, ...] = (
+    *(query, select, construct_where, modifiers, group, union, row, triples, signed, function_call, aggregate),
+)
+ACTIONS: dict[str, Action] = {
+    **{function.__name__: action(function) for function in _FUNCTIONS},
+    **{rule: node(node_type) for rule, node_type in _NODES.items()},
+    **{name: modifier(name) for name in ("group_by", "having", "order_by", "limit", "offset")},
+    **{keyword.lower(): clause(keyword) for keyword in ("OPTIONAL", "MINUS", "LATERAL")},
+    **dict.fromkeys(["variables", "properties", "property", "expressions", "arguments"], _KEEP),
+    **dict.fromkeys(["path_in_brackets", "bracketed"], bracketed),
+    "values_clause": action(lambda _, values: values),
+    **dict.fromkeys(["update", "operation", "quads", "quads_of_graph"], _NOTHING),
+    **dict.fromkeys(["projection", "subjects"], _SUBJECTS),
+    **dict.fromkeys(["additive", "multiplicative", "comparison"], action(arithmetic)),
+    "subselect": action(select),
+    "group_of_subselect": action(lambda span, select: tree.Group((select,), span=span)),
+    "blank_properties": blank_properties,
+    "collection": collection,
+    "template": action(lambda _, *blocks: tuple(triple for block in blocks for triple in block)),
+    "dataset": action(lambda _, *parts: ("named" if len(parts) > 1 else "default", parts[-1])),
+    "ask": action(lambda span, *parts: form(span, tree.Ask, (), parts)),
+    "construct": action(lambda span, template, *parts: form(span, tree.Construct, (template,), parts)),
+    "describe": action(lambda span, subjects, *parts: form(span, tree.Describe, (subjects,), parts)),
+    "inverse": action(lambda span, path: tree.PathStep("^", path, span=span)),
+    "negated_inverse": action(lambda span, path: tree.PathStep("^", path, span=span)),
+    "repeat": action(lambda span, path, operator: tree.PathStep(operator, path, span=span)),
+    "alternative": action(lambda span, *parts: tree.PathList("|", parts, span=span)),
+    "negated_set": action(lambda span, *parts: tree.PathList("!", parts, span=span)),
+    "order": action(lambda span, direction, key: tree.Order(key, direction == "DESC", span=span)),
+    "service": action(lambda span, *parts: tree.Service(parts[-2], parts[-1], parts[0] == "SILENT", span=span)),
+    "values": action(lambda span, variables, *rows: tree.Values(variables, rows, span=span)),
+    "values_of_one": action(
+        lambda span, variable, *cells: tree.Values((variable,), tuple(row(span, cell) for cell in cells), span=span)
+    ),
+    "object": action(lambda _, term: term if isinstance(term, Linked) else Linked(term)),
+    "nil": action(lambda span: Iri(RDF_NIL, span=span)),
+    "sequence": action(lambda span, *parts: tree.PathList("/", parts[::2], span=span)),
+    "disjunction": joined("||"),
+    "conjunction": joined("&&"),
+    "not_contained": action(lambda span, item, options: tree.In(item, options, negated=True, span=span)),
+    "not_exists": action(lambda span, part: tree.Exists(part, negated=True, span=span)),
+    "negation": action(lambda span, operand: tree.Unary("!", operand, span=span)),
+    "language_string": action(lambda span, string, tag: tree.Literal(string.value, None, tag[1:], span=span)),
+    "typed_string": action(lambda span, string, datatype: tree.Literal(string.value, datatype.value, span=span)),
+}

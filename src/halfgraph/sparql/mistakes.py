@@ -1,0 +1,199 @@
+"""Messages for texts that are not SPARQL: what is wrong, where, and what was expected."""
+
+import re
+from collections.abc import Callable, Collection
+from itertools import pairwise
+
+from pyoxigraph import DefaultGraph, Store
+from rapidfuzz import fuzz, process
+
+from halfgraph.errors import SparqlError
+from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.scanner import Scan, Source, Token
+from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS
+
+_CLOSING = {"{": "}", "(": ")", "[": "]"}
+_COMPARING = frozenset({"FILTER", "BIND", "HAVING", "ORDER", "AS"})  # keywords after which < and > compare
+_FORMS = frozenset({"SELECT", "ASK", "CONSTRUCT", "DESCRIBE"})
+_TERMS = frozenset({"VAR", "IRI", "BLANK", "STRING", "INTEGER", "NUMBER", "SIGNED", "BOOLEAN"})
+_SAID = {name: mark for mark, name in MARKS.items() if name != "COMPARE"} | {  # terminals as people call them
+    "VAR": "a variable",
+    "IRI": "a name",
+    "INTEGER": "a number",
+    "STRING": "a string",
+    "NAMESPACE": "an IRI <...>",
+    "PNAME_NS": "a prefix such as ex:",
+    "$END": "the end",
+}
+_MOST_EXPECTED = 4
+SCOPE = "A BIND must name a new variable, a blank node label belongs to one group, and rows of VALUES are equally long."
+Mistake = tuple[Token | None, str, str]  # where, what is wrong, what to do
+
+
+def mistake(scanned: Scan, token: Token | None, expected: Collection[str]) -> SparqlError:
+    """Return the error for a text that the grammar refuses at a token, or at its end if that is None."""
+    found = next((found for look in LOOKS if (found := look(scanned)) is not None), None)
+    if found is not None:
+        where, problem, advice = found
+        return _error(scanned.source, None if where is None else where.start, problem, advice)
+    before = _before(scanned, token)
+    advice = _expectation(token, before, expected)
+    if token is None:
+        return _error(scanned.source, before.end if before else 0, "the query ends too early", advice)
+    return _error(scanned.source, token.start, f"unexpected {token.text}", advice)
+
+
+def undeclared_prefix(scanned: Scan) -> SparqlError:
+    """Return the error for a name whose prefix is not declared."""
+    mistake = _undeclared_prefix(scanned)
+    assert mistake is not None
+    token, problem, advice = mistake
+    return _error(scanned.source, token.start if token else None, problem, advice)
+
+
+def _error(source: Source, offset: int | None, problem: str, advice: str = "") -> SparqlError:
+    line, column = (None, None) if offset is None else source.place(offset)
+    return SparqlError(problem, feature="syntax", line=line, column=column, advice=advice)
+
+
+def _before(scanned: Scan, token: Token | None) -> Token | None:
+    earlier = [one for one in scanned.tokens if token is None or one.start < token.start]
+    return earlier[-1] if earlier else None
+
+
+def _expectation(token: Token | None, before: Token | None, expected: Collection[str]) -> str:
+    """Return what should be in the place of a token."""
+    if (
+        token is not None
+        and before is not None
+        and token.type in _TERMS
+        and before.type in _TERMS
+        and "DOT" in expected
+    ):
+        return "Is a dot missing before it?"
+    names = {"SELECT": ["VAR"], "DISTINCT": ["VAR"], "REDUCED": ["VAR"]}.get(before.type if before else "")
+    if names is None:
+        names = ["VAR", "IRI"] if {"VAR", "IRI"} <= set(expected) else sorted(expected)
+    said = sorted({_SAID.get(name, name) for name in names}, key=lambda text: (text.isupper(), text))
+    if names == ["VAR", "IRI"]:
+        said = ["a variable", "a name"]
+    return f"Expected {' or '.join(said)}." if said and len(said) <= _MOST_EXPECTED else ""
+
+
+def _no_query(scanned: Scan) -> Mistake | None:
+    """An empty text, or one without a query form."""
+    if not scanned.tokens:
+        return None, "the text has no query", "Write one such as SELECT ?x WHERE { ?x :relation :entity }."
+    first = next((token for token in scanned.tokens if token.type in _FORMS or token.text == "{"), None)
+    if first is None or first.text == "{":
+        advice = "A query begins with SELECT ?x WHERE {, after its prefixes."
+        return scanned.tokens[0], "the text has no SELECT", advice
+    return None
+
+
+def _undeclared_prefix(scanned: Scan) -> Mistake | None:
+    if (token := scanned.undeclared) is None:
+        return None
+    prefix = token.text.partition(":")[0]
+    return token, f"the prefix {prefix}: is not declared", f"Begin the query with PREFIX {prefix}: <...>."
+
+
+def _unclosed(scanned: Scan) -> Mistake | None:
+    """A quote, an IRI or a bracket without its end, or a bracket that closes none."""
+    if not any(token.type in _COMPARING for token in scanned.tokens):
+        for token in scanned.tokens:
+            if token.text == "<":
+                return token, "this IRI is not closed, or has a space in it", "Write %20 for a space, and > at its end."
+    for token in scanned.tokens:
+        if token.text in ('"', "'"):
+            return token, "this quote is not closed", f"Put a {token.text} at its end."
+        if token.type == "BAD_STRING":
+            return token, "this string has an unknown escape", "Only \\t \\b \\n \\r \\f \\\\ \\\" and \\' are known."
+    return _bracket(scanned)
+
+
+def _bracket(scanned: Scan) -> Mistake | None:
+    """A bracket without its pair."""
+    opened: list[Token] = []
+    for token in scanned.tokens:
+        if token.text in _CLOSING:
+            opened.append(token)
+        elif token.text in _CLOSING.values():
+            if not opened:
+                return token, f"this {token.text} closes nothing", "Remove it, or open it before."
+            last = opened.pop()
+            if _CLOSING[last.text] != token.text:
+                problem = f"this {token.text} does not close the {last.text} before it"
+                return token, problem, f"Put a {_CLOSING[last.text]} before it."
+    if opened:
+        return opened[-1], f"this {opened[-1].text} is not closed", f"Put a {_CLOSING[opened[-1].text]} at its end."
+    return None
+
+
+def _unknown_word(scanned: Scan) -> Mistake | None:
+    """A bare word that is neither a keyword nor a function."""
+    for token, after in zip(scanned.tokens, [*scanned.tokens[1:], None], strict=True):
+        if token.type == "UNKNOWN_WORD":
+            is_function = after is not None and after.text[0] == "("
+            known = FUNCTIONS | AGGREGATES if is_function else KEYWORDS
+            near = process.extractOne(token.text.upper(), sorted(known), scorer=fuzz.ratio, score_cutoff=70)
+            what = "function" if is_function else "keyword"
+            advice = f"Did you mean {near[0]}?" if near else f"A variable is ?{token.text}, a name :{token.text}."
+            return token, f"{token.text} is not a {what} of SPARQL", advice
+    return None
+
+
+def _bare_sign(scanned: Scan) -> Mistake | None:
+    """A name that continues with a character that needs a backslash: dbr:Titanic_(film)."""
+    for token, after in pairwise(scanned.tokens):
+        adjacent = token.type == "IRI" and token.text[0] != "<" and after.start == token.end
+        if adjacent and after.text[0] in "(!&'":
+            sign = after.text[0]
+            advice = f"Write \\{sign} there, or the whole IRI between < and >."
+            return after, f"{sign} in the name {token.text} needs a backslash", advice
+    return None
+
+
+LOOKS: tuple[Callable[[Scan], Mistake | None], ...] = (
+    _no_query,
+    _bare_sign,
+    _unclosed,
+    _undeclared_prefix,
+    _unknown_word,
+)
+
+
+def check_scope(written: str, scanned: Scan) -> None:
+    """Raise an error if pyoxigraph refuses a query that the grammar takes: scope rules of variables and blank nodes."""
+    if (problem := _problem(written)) is None:
+        return
+    # The same mistake in the original text has a position that helps, unless other liberties of it come first.
+    positioned = _problem(scanned.source.decoded, scanned.given)
+    match = re.match(r"error at (\d+):(\d+): ", positioned or "")
+    offset = (
+        None if match is None else scanned.source.original(_offset(scanned.source.decoded, *map(int, match.groups())))
+    )
+    sentence = re.search(r"[A-Z]\w*(?: \w+){2,}", problem)
+    said = sentence[0][0].lower() + sentence[0][1:] if sentence else "variables or blank nodes are out of scope here"
+    raise _error(scanned.source, offset, said, "" if sentence else SCOPE)
+
+
+def _offset(text: str, line: int, column: int) -> int:
+    """Return the offset of a line and column, both from one."""
+    lines = text.split("\n")
+    return min(sum(len(one) + 1 for one in lines[: line - 1]) + column - 1, len(text))
+
+
+def _problem(text: str, prefixes: Prefixes | None = None) -> str | None:
+    """Return what pyoxigraph's parser says against a text, or None."""
+    try:
+        # Two options that exclude each other: the parser runs first, and nothing is evaluated, not even a SERVICE.
+        known = {} if prefixes is None else {"prefixes": dict(prefixes.namespaces), "base_iri": prefixes.base}
+        Store().query(text, **known, use_default_graph_as_union=True, default_graph=DefaultGraph())  # type: ignore[arg-type]
+    except SyntaxError as error:
+        return str(error.msg)
+    except ValueError as error:
+        if "at the same time" in str(error):
+            return None
+        raise
+    raise AssertionError("pyoxigraph took two options that exclude each other")

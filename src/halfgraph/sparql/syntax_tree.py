@@ -1,0 +1,291 @@
+"""The syntax tree of a SPARQL request: names in full, a span for every node, equality up to spans.
+
+Abbreviations are written out: `;` and `,` become triples, `[...]` and `(...)` blank nodes with labels `_1`, `_2`, ...
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from halfgraph.graph.statements import RDF, TYPE
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+RDF_TYPE, RDF_FIRST, RDF_REST, RDF_NIL = TYPE, RDF + "first", RDF + "rest", RDF + "nil"
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Node:
+    """A part of a request; `span` is its start and end offset in the original text, (0, 0) if it is not from one."""
+
+    span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Variable(Node):
+    """A variable, without its question mark."""
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Iri(Node):
+    """An IRI in full."""
+
+    value: str
+
+
+@dataclass(frozen=True)
+class BlankNode(Node):
+    """A blank node by its label."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class Literal(Node):
+    """A literal; a plain string has neither datatype nor language."""
+
+    value: str
+    datatype: str | None = None
+    language: str | None = None
+
+
+Term = Variable | Iri | BlankNode | Literal
+
+
+@dataclass(frozen=True)
+class PathStep(Node):
+    """A path with ^ before it, or with *, + or ? after it."""
+
+    operator: str
+    path: "Path"
+
+
+@dataclass(frozen=True)
+class PathList(Node):
+    """Paths joined by / or |, or the relations that ! excludes."""
+
+    operator: str
+    parts: tuple["Path", ...]
+
+
+Path = Iri | PathStep | PathList
+
+
+@dataclass(frozen=True)
+class Operation(Node):
+    """Operands with an operator before each but the first: ||, &&, a comparison, or + - * / of one precedence."""
+
+    first: "Expression"
+    rest: tuple[tuple[str, "Expression"], ...]
+
+
+@dataclass(frozen=True)
+class In(Node):
+    """Membership in a list: IN or NOT IN."""
+
+    item: "Expression"
+    options: tuple["Expression", ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Unary(Node):
+    """!, + or - before an operand."""
+
+    operator: str
+    operand: "Expression"
+
+
+@dataclass(frozen=True)
+class Call(Node):
+    """A built-in function (its name in capitals) or one named by an IRI."""
+
+    function: "str | Iri"
+    arguments: tuple["Expression", ...]
+    distinct: bool = False
+
+
+@dataclass(frozen=True)
+class Aggregate(Node):
+    """COUNT, SUM, ...; without an argument it is COUNT(*)."""
+
+    function: str
+    argument: "Expression | None"
+    distinct: bool = False
+    separator: str | None = None
+
+
+@dataclass(frozen=True)
+class Exists(Node):
+    """EXISTS or NOT EXISTS."""
+
+    group: "Group"
+    negated: bool = False
+
+
+Expression = Operation | In | Unary | Call | Aggregate | Exists | Variable | Iri | Literal
+
+
+@dataclass(frozen=True)
+class Triple(Node):
+    """A triple pattern; the predicate may be a property path."""
+
+    subject: Term
+    predicate: "Variable | Path"
+    object: Term
+
+
+@dataclass(frozen=True)
+class Group(Node):
+    """Elements between braces; a subquery is a Select as the only element."""
+
+    elements: "tuple[Element | Select, ...]"
+
+
+@dataclass(frozen=True)
+class Union(Node):
+    """Groups joined by UNION, at least two."""
+
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True)
+class Clause(Node):
+    """A keyword before a group: OPTIONAL, MINUS, or LATERAL, an extension of SPARQL 1.1."""
+
+    keyword: str
+    group: Group
+
+
+@dataclass(frozen=True)
+class Graph(Node):
+    """GRAPH name group."""
+
+    name: Variable | Iri
+    group: Group
+
+
+@dataclass(frozen=True)
+class Service(Node):
+    """SERVICE endpoint group."""
+
+    endpoint: Variable | Iri
+    group: Group
+    silent: bool = False
+
+
+@dataclass(frozen=True)
+class Filter(Node):
+    """FILTER constraint."""
+
+    constraint: Expression
+
+
+@dataclass(frozen=True)
+class Bind(Node):
+    """BIND(expression AS variable)."""
+
+    expression: Expression
+    variable: Variable
+
+
+@dataclass(frozen=True)
+class Values(Node):
+    """Inline data; None is UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[Iri | Literal | None, ...], ...]
+
+
+Element = Triple | Group | Union | Clause | Graph | Service | Filter | Bind | Values
+
+
+@dataclass(frozen=True)
+class Named(Node):
+    """An expression with a name: (expression AS variable)."""
+
+    expression: Expression
+    variable: Variable
+
+
+@dataclass(frozen=True)
+class Order(Node):
+    """A condition of ORDER BY."""
+
+    expression: Expression
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Modifiers(Node):
+    """What follows the pattern of a query."""
+
+    group_by: tuple[Expression | Named, ...] = ()
+    having: tuple[Expression, ...] = ()
+    order_by: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int | None = None
+    values: Values | None = None
+    clauses: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)  # names, and where they begin
+
+
+@dataclass(frozen=True)
+class Form(Node):
+    """What the forms of a query share; `base` is set where the function IRI needs it."""
+
+    modifiers: Modifiers = field(default=Modifiers(), kw_only=True)
+    default_graphs: tuple[Iri, ...] = field(default=(), kw_only=True)
+    named_graphs: tuple[Iri, ...] = field(default=(), kw_only=True)
+    base: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True)
+class Select(Form):
+    """SELECT; without a projection it is SELECT *."""
+
+    projection: tuple[Variable | Named, ...]
+    where: Group
+    duplicates: str = ""  # DISTINCT or REDUCED
+
+
+@dataclass(frozen=True)
+class Ask(Form):
+    """ASK."""
+
+    where: Group
+
+
+@dataclass(frozen=True)
+class Construct(Form):
+    """CONSTRUCT; without a template the pattern is the template (CONSTRUCT WHERE)."""
+
+    template: tuple[Triple, ...] | None
+    where: Group
+
+
+@dataclass(frozen=True)
+class Describe(Form):
+    """DESCRIBE; without subjects it is DESCRIBE *."""
+
+    subjects: tuple[Variable | Iri, ...]
+    where: Group | None = None
+
+
+@dataclass(frozen=True)
+class Update(Node):
+    """A request that changes data. It is recognised, never executed, so its operations are kept as text."""
+
+    keyword: str
+    text: str
+
+
+Query = Select | Ask | Construct | Describe
+
+
+def walk(node: object) -> Iterator[Node]:
+    """Yield every node below and including `node`."""
+    if isinstance(node, Node):
+        yield node
+    for part in vars(node).values() if isinstance(node, Node) else node if isinstance(node, tuple) else ():
+        yield from walk(part)

@@ -1,0 +1,174 @@
+"""Write a syntax tree as SPARQL text: the only place that does, and all that the store is ever asked.
+
+IRIs are written in full, or by a naming function for people to read.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from halfgraph.sparql import syntax_tree as tree
+from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, Node
+
+_BARE = {  # numbers and truth values that need no quotes
+    XSD + "integer": re.compile(r"[0-9]+"),
+    XSD + "decimal": re.compile(r"[0-9]*\.[0-9]+"),
+    XSD + "double": re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)[eE][+-]?[0-9]+"),
+    XSD + "boolean": re.compile(r"true|false"),
+}
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
+_SIMPLE = (tree.Variable, tree.Iri, tree.Literal, tree.Call, tree.Aggregate)  # operands without brackets
+
+
+def full(iri: str) -> str:
+    """Return an IRI between angle brackets."""
+    return f"<{iri}>"
+
+
+def write(node: Node, name: Callable[[str], str] = full) -> str:
+    """Return the text of a request or of any part of one; `name` writes its IRIs."""
+    return Writer(name).text(node)
+
+
+@dataclass(frozen=True)
+class Writer:
+    """Writes nodes, with IRIs as `name` gives them."""
+
+    name: Callable[[str], str]
+
+    def text(self, node: Node) -> str:
+        """Return the text of any node."""
+        return _WRITE[type(node)](self, node)
+
+    def texts(self, nodes: Iterable[Node], between: str = " ") -> str:
+        """Return the texts of several nodes."""
+        return between.join(map(self.text, nodes))
+
+    def query(self, head: str, node: tree.Query) -> str:
+        """Return a query that begins with `head`."""
+        base = [] if node.base is None else [f"BASE {full(node.base)}"]
+        where = [] if node.where is None else ["WHERE", self.text(node.where)]
+        graphs = [f"FROM {self.text(graph)}" for graph in node.default_graphs]
+        graphs += [f"FROM NAMED {self.text(graph)}" for graph in node.named_graphs]
+        return " ".join([*base, head, *graphs, *where, *self.modifiers(node.modifiers)])
+
+    def modifiers(self, node: tree.Modifiers) -> Iterator[str]:
+        """Yield the clauses after the pattern of a query."""
+        if node.group_by:
+            yield f"GROUP BY {' '.join(map(self.condition, node.group_by))}"
+        if node.having:
+            yield f"HAVING {' '.join(map(self.bracketed, node.having))}"
+        if node.order_by:
+            yield f"ORDER BY {self.texts(node.order_by)}"
+        if node.limit is not None:
+            yield f"LIMIT {node.limit}"
+        if node.offset is not None:
+            yield f"OFFSET {node.offset}"
+        if node.values is not None:
+            yield self.text(node.values)
+
+    def condition(self, node: tree.Expression | tree.Named) -> str:
+        """Return a condition of GROUP BY."""
+        return self.text(node) if isinstance(node, tree.Named | tree.Variable) else self.bracketed(node)
+
+    def triple(self, node: tree.Triple) -> str:
+        """Return a triple pattern."""
+        verb = "a" if node.predicate == tree.Iri(RDF_TYPE) else self.text(node.predicate)
+        return f"{self.text(node.subject)} {verb} {self.text(node.object)} ."
+
+    def values(self, node: tree.Values) -> str:
+        """Return inline data."""
+        if len(node.variables) == 1:
+            return f"VALUES {self.text(node.variables[0])} {{ {' '.join(self.cells(row) for row in node.rows)} }}"
+        return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({self.cells(row)})' for row in node.rows)} }}"
+
+    def cells(self, row: Iterable[tree.Iri | tree.Literal | None]) -> str:
+        """Return a row of inline data."""
+        return " ".join("UNDEF" if term is None else self.text(term) for term in row)
+
+    def literal(self, node: tree.Literal) -> str:
+        """Return a literal; a number without a sign and a truth value stand without quotes."""
+        bare = _BARE.get(node.datatype or "")
+        if bare is not None and bare.fullmatch(node.value):
+            return node.value
+        quoted = f'"{node.value.translate(_ESCAPES)}"'
+        if node.language is not None:
+            return f"{quoted}@{node.language}"
+        return quoted if node.datatype is None else f"{quoted}^^{self.name(node.datatype)}"
+
+    def steps(self, paths: Iterable[tree.Path], between: str = "") -> str:
+        """Return paths, in brackets unless they are one IRI."""
+        texts = (self.text(path) if isinstance(path, tree.Iri) else f"({self.text(path)})" for path in paths)
+        return between.join(texts)
+
+    def operation(self, node: tree.Operation) -> str:
+        """Return operands with operators between them."""
+        return self.operand(node.first) + "".join(f" {sign} {self.operand(operand)}" for sign, operand in node.rest)
+
+    def call(self, node: tree.Call) -> str:
+        """Return a function with its arguments."""
+        function = node.function if isinstance(node.function, str) else self.text(node.function)
+        return f"{function}({'DISTINCT ' if node.distinct else ''}{self.texts(node.arguments, ', ')})"
+
+    def aggregate(self, node: tree.Aggregate) -> str:
+        """Return an aggregate."""
+        argument = "*" if node.argument is None else self.text(node.argument)
+        between = "" if node.separator is None else f" ; SEPARATOR = {self.literal(tree.Literal(node.separator))}"
+        return f"{node.function}({'DISTINCT ' if node.distinct else ''}{argument}{between})"
+
+    def operand(self, node: tree.Expression) -> str:
+        """Return an operand, in brackets if it is not simple."""
+        return self.text(node) if isinstance(node, _SIMPLE) else self.bracketed(node)
+
+    def bracketed(self, node: tree.Expression) -> str:
+        """Return an expression in brackets, unless it is EXISTS."""
+        return self.text(node) if isinstance(node, tree.Exists) else f"({self.text(node)})"
+
+
+def _not(node: Any) -> str:
+    return "NOT " if node.negated else ""
+
+
+def _words(*words: str) -> str:
+    return " ".join(filter(None, words))
+
+
+_WRITE: dict[type[Node], Callable[[Writer, Any], str]] = {
+    tree.Select: lambda w, node: w.query(_words("SELECT", node.duplicates, w.texts(node.projection) or "*"), node),
+    tree.Ask: lambda w, node: w.query("ASK", node),
+    tree.Construct: lambda w, node: w.query(
+        "CONSTRUCT" if node.template is None else f"CONSTRUCT {{ {w.texts(node.template)} }}", node
+    ),
+    tree.Describe: lambda w, node: w.query(f"DESCRIBE {w.texts(node.subjects) or '*'}", node),
+    tree.Update: lambda _, node: node.text,
+    tree.Named: lambda w, node: f"({w.text(node.expression)} AS {w.text(node.variable)})",
+    tree.Order: lambda w, node: f"{'DESC' if node.descending else 'ASC'}({w.text(node.expression)})",
+    tree.Group: lambda w, node: _words("{", w.texts(node.elements), "}"),
+    tree.Triple: Writer.triple,
+    tree.Union: lambda w, node: w.texts(node.groups, " UNION "),
+    tree.Clause: lambda w, node: f"{node.keyword} {w.text(node.group)}",
+    tree.Graph: lambda w, node: f"GRAPH {w.text(node.name)} {w.text(node.group)}",
+    tree.Service: lambda w, node: _words(
+        "SERVICE", "SILENT" if node.silent else "", w.text(node.endpoint), w.text(node.group)
+    ),
+    tree.Filter: lambda w, node: f"FILTER {w.bracketed(node.constraint)}",
+    tree.Bind: lambda w, node: f"BIND({w.text(node.expression)} AS {w.text(node.variable)})",
+    tree.Values: Writer.values,
+    tree.Variable: lambda _, node: f"?{node.name}",
+    tree.Iri: lambda w, node: w.name(node.value),
+    tree.BlankNode: lambda _, node: f"_:{node.label}",
+    tree.Literal: Writer.literal,
+    tree.PathStep: lambda w, node: (
+        f"^{w.steps([node.path])}" if node.operator == "^" else f"{w.steps([node.path])}{node.operator}"
+    ),
+    tree.PathList: lambda w, node: (
+        f"!({w.texts(node.parts, '|')})" if node.operator == "!" else w.steps(node.parts, node.operator)
+    ),
+    tree.Operation: Writer.operation,
+    tree.In: lambda w, node: f"{w.operand(node.item)} {_not(node)}IN ({w.texts(node.options, ', ')})",
+    tree.Unary: lambda w, node: f"{node.operator} {w.operand(node.operand)}",
+    tree.Call: Writer.call,
+    tree.Aggregate: Writer.aggregate,
+    tree.Exists: lambda w, node: f"{_not(node)}EXISTS {w.text(node.group)}",
+}
