@@ -76,8 +76,8 @@ def _graph(folder: Path) -> Graph:
 def texts(graph: Graph, each: int, edges: int | None = None) -> list[str]:
     """Queries of every structure, or of those with so many edges, drawn from the training triples."""
     sampler = Sampler(graph.train, threads=2)
-    shapes = [shape for shape in STRUCTURES if edges is None or shape.relation_count == edges]
-    drawn = [sampler.draw(shape, each, 7, negatives=False, hard_negatives=False).questions for shape in shapes]
+    shapes = [structure for structure in STRUCTURES if edges is None or structure.relation_count == edges]
+    drawn = [sampler.draw(structure, each, 7, negatives=False, hard_negatives=False).questions for structure in shapes]
     return [to_sparql(some.query(row), graph) for some in drawn for row in range(len(some))]
 
 

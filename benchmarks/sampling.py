@@ -21,10 +21,10 @@ from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import quads
 from halfgraph.query.exact import Exact
 from halfgraph.query.rendering import to_sparql
-from halfgraph.query.structures import STRUCTURES, Shape
+from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.sparql.reading import read
 from halfgraph.workload.folder import Counts, Plan, sample, warm_up
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions, Sampler
 from measure import Verdicts, best_of, race, seconds_of
 
@@ -61,8 +61,8 @@ def make_graph(folder: Path) -> Graph:
 def measure_training(graph: Graph, verdicts: Verdicts) -> None:
     """Nothing; the pace of training questions, without and with a negative and a hard negative, is held to account."""
     sampler = Sampler(graph.train)
-    shapes = [shape for shape in STRUCTURES if shape.relation_count > 1]
-    crossing = [shape for shape in shapes if shape.has_intersection]
+    shapes = [structure for structure in STRUCTURES if structure.relation_count > 1]
+    crossing = [structure for structure in shapes if structure.has_intersection]
     draws = {
         "without negatives": (partial(draw_all, sampler, shapes, False), 200_000),
         "with a negative, and a hard one where paths meet": (partial(draw_all, sampler, shapes, True), None),
@@ -76,19 +76,19 @@ def measure_training(graph: Graph, verdicts: Verdicts) -> None:
         judge(f"training questions {name}", f"{pace:,.0f}/s against {against:,}/s", pace / against)
 
 
-def draw_all(sampler: Sampler, shapes: list[Shape], negatives: bool) -> None:
+def draw_all(sampler: Sampler, shapes: list[Structure], negatives: bool) -> None:
     """Nothing; a round of training questions is drawn."""
     shares = np.diff(np.linspace(0, TRAINING, len(shapes) + 1).astype(int)).tolist()
-    for shape, count in zip(shapes, shares, strict=True):
-        drawn = sampler.draw(shape, count, 0, negatives=negatives, hard_negatives=negatives)
+    for structure, count in zip(shapes, shares, strict=True):
+        drawn = sampler.draw(structure, count, 0, negatives=negatives, hard_negatives=negatives)
         if len(drawn.questions) != count:
-            raise RuntimeError(f"only {len(drawn.questions):,} of {count:,} questions of {shape.name}")
+            raise RuntimeError(f"only {len(drawn.questions):,} of {count:,} questions of {structure.name}")
 
 
 def measure_held_out(graph: Graph, folder: Path, verdicts: Verdicts) -> None:
     """Nothing; the time for strictly unanswerable test questions with all answers, written to disk, is measured."""
     each = -(-HELD_OUT // len(STRUCTURES))
-    plan = Plan(Counts(0, 0, 0, each, 0), structures=STRUCTURES, judging=Judging(1_000, 10))
+    plan = Plan(Counts(0, 0, 0, each, 0), structures=STRUCTURES, negatives=NegativeCounts(1_000, 10))
     begun = time.perf_counter()
     made = sample(graph, folder, plan)
     seconds = time.perf_counter() - begun
@@ -100,8 +100,8 @@ def measure_held_out(graph: Graph, folder: Path, verdicts: Verdicts) -> None:
 def random_queries(graph: Graph) -> list[Questions]:
     """Random queries of each structure of three edges, on the whole graph."""
     sampler = Sampler(graph.whole)
-    shapes = [shape for shape in STRUCTURES if shape.relation_count == 3]
-    return [sampler.draw(shape, ASKED, 1, negatives=False, hard_negatives=False).questions for shape in shapes]
+    shapes = [structure for structure in STRUCTURES if structure.relation_count == 3]
+    return [sampler.draw(structure, ASKED, 1, negatives=False, hard_negatives=False).questions for structure in shapes]
 
 
 def measure_exact(graph: Graph, queries: list[Questions], verdicts: Verdicts) -> None:

@@ -9,11 +9,11 @@ from typing import Any
 
 from halfgraph.graph.folder import Graph
 from halfgraph.workload.folder import Counts, Plan, Workload, sample
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from making import made, triples_by_name, tsv
 from oracles import Named
 
-SMALL = Plan(Counts(60, 60, 6, 8, 5), judging=Judging(20, 3), threads=1)
+SMALL = Plan(Counts(60, 60, 6, 8, 5), negatives=NegativeCounts(20, 3), threads=1)
 
 
 def split_graph(folder: Path, seed: int = 0) -> Graph:

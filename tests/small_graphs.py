@@ -6,7 +6,8 @@ from itertools import pairwise
 from hypothesis import strategies as st
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
+from halfgraph.query.rewriting import rewrite
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from query_oracles import Plain, Triple, graph_of, type_list
 
 
@@ -103,7 +104,7 @@ def graphs_and_queries(draw, most_entities: int = 12, most_nodes: int = 6, **cho
 
 def made_anew(query: Query) -> Query:
     """The same query with other nodes, those shared in it shared."""
-    return fold(query, Rebuilt())
+    return rewrite(query, lambda _, node: node)
 
 
 def unshared(query: Query) -> Query:

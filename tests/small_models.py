@@ -8,7 +8,7 @@ import torch
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure
 from halfgraph.workload.sampling import Questions, Sampler
 from model_oracles import Model
 from query_oracles import Plain, graph_of, type_list
@@ -77,11 +77,11 @@ def weights_of(encoder: Encoder) -> dict[str, Any]:
     return {name: parameter.detach().numpy().copy() for name, parameter in encoder.named_parameters()}
 
 
-def some_questions(graph: KnowledgeGraph, shape: Shape, count: int, seed: int = 0) -> Questions:
+def some_questions(graph: KnowledgeGraph, structure: Structure, count: int, seed: int = 0) -> Questions:
     """Questions of a structure."""
-    return Sampler(graph, threads=1).draw(shape, count, seed).questions
+    return Sampler(graph, threads=1).draw(structure, count, seed).questions
 
 
-def all_shapes() -> tuple[Shape, ...]:
+def all_shapes() -> tuple[Structure, ...]:
     """The structures and the sizes of neighbourhood."""
     return (*STRUCTURES, *NEIGHBOURHOODS)

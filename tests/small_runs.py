@@ -12,7 +12,7 @@ import torch
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Architecture, Encoder
-from halfgraph.query.structures import STRUCTURES, Shape
+from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
 from halfgraph.training.loop import Budget, Progress, Told, Validate, train
 from halfgraph.training.recipe import Recipe
@@ -29,7 +29,7 @@ SMALL = Recipe(
 HINGE = replace(SMALL, loss="hinge", type_negatives=2, other_negatives=0)
 TINY = Architecture(dim=4, heads=2)
 TWENTY = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
-FEW = tuple(shape for shape in STRUCTURES if shape.name in ("1-chain", "2-inter"))
+FEW = tuple(structure for structure in STRUCTURES if structure.name in ("1-chain", "2-inter"))
 
 
 def people(folder: Path, count: int = 80, seed: int = 0, split: str = "80/10/10") -> Graph:
@@ -67,10 +67,10 @@ def typed(folder: Path, triples: Sequence[Named], types: dict[str, str], split: 
     return made(folder, tsv(triples), types_file=path, split=Shares.parse(split))
 
 
-def training_questions(graph: Graph, shapes: Sequence[Shape] = STRUCTURES, count: int = 200) -> list[Questions]:
+def training_questions(graph: Graph, shapes: Sequence[Structure] = STRUCTURES, count: int = 200) -> list[Questions]:
     """Questions on the training graph, with a negative and a hard negative each."""
     sampler = Sampler(graph.train, threads=1)
-    return [sampler.draw(shape, count, 99).questions for shape in shapes]
+    return [sampler.draw(structure, count, 99).questions for structure in shapes]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Setting:
     architecture: Architecture = TINY
     budget: Budget = TWENTY
     workload: Workload | None = None
-    structures: tuple[Shape, ...] = FEW
+    structures: tuple[Structure, ...] = FEW
     seed: int = 3
 
     def encoder(self) -> Encoder:

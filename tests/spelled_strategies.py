@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import quads
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold, signature
+from halfgraph.query.canonical import canonical_key
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from making import made, tsv
 from oracles import Named
+from small_graphs import made_anew
 
 ENTITIES, RELATIONS, KINDS = 6, 3, 2
 # Names of every sort: IRIs, names that need escapes, paths, and what is no local name of SPARQL.
@@ -115,7 +117,7 @@ def any_queries(draw: st.DrawFn, unions: bool = True) -> Query:
         choices = [st.builds(Project, node, relations, types), st.builds(Intersect, parts, types)]
         if unions:
             choices.append(st.builds(Union, parts, types))
-            negated = st.lists(node.map(lambda one: Negate(fold(one, Rebuilt()))), min_size=1, max_size=2).map(tuple)
+            negated = st.lists(node.map(lambda one: Negate(made_anew(one))), min_size=1, max_size=2).map(tuple)
             choices.append(st.builds(lambda some, no, type_id: Intersect((*some, *no), type_id), parts, negated, types))
         found.append(draw(st.one_of(choices)))
     return found[-1]
@@ -135,11 +137,11 @@ def _plainest(parts: list[Query], type_id: int | None) -> Query:
 def full_trees(draw: st.DrawFn, depth: int = 2) -> Query:
     """A tree in its plainest form with unions, negations and entities among the parts of its variables."""
     inner = full_trees(depth=depth - 1) if depth else st.nothing()
-    choices = st.lists(inner | anchors, min_size=2, max_size=3, unique_by=signature) if depth else st.nothing()
+    choices = st.lists(inner | anchors, min_size=2, max_size=3, unique_by=canonical_key) if depth else st.nothing()
     positive = st.builds(Project, inner | anchors, relations) | st.builds(lambda some: Union(tuple(some)), choices)
     negative = st.builds(Negate, inner | anchors)
-    parts = draw(st.lists(positive, min_size=1, max_size=2, unique_by=signature))
-    others = draw(st.lists(anchors | negative if depth else negative, max_size=2, unique_by=signature))
+    parts = draw(st.lists(positive, min_size=1, max_size=2, unique_by=canonical_key))
+    others = draw(st.lists(anchors | negative if depth else negative, max_size=2, unique_by=canonical_key))
     return _plainest([*parts, *others], draw(types))
 
 

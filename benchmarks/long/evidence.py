@@ -40,7 +40,7 @@ def main() -> None:
     encoder = load_encoder(given.run, graph, read_config(given.run / CONFIG).architecture)
     edges = Edges.of(encoder, graph.train, Scale())
     with of_file(given.queries, graph, given.limit, given.seed) as asked:
-        names = [questions.shape.short for questions in asked.sets]
+        names = [questions.structure.short for questions in asked.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
         for off in CHANGES:

@@ -75,7 +75,7 @@ def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int
     named = dict(pair.split("=", 1) for pair in pairs if pair.startswith(("model=", "recipe=")))
     values = given_values(None, [pair for pair in pairs if not pair.startswith(("model=", "recipe="))])
     settings = training_settings(named.get("model", "cga"), named.get("recipe", "default"), values)
-    validate = validator([workload.questions("valid", shape) for shape in workload.structures("valid")])
+    validate = validator([workload.questions("valid", structure) for structure in workload.structures("valid")])
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         start(out, graph, settings.sections(), seed, resume=False)
@@ -84,12 +84,12 @@ def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int
         ended = run(out, graph, encoder, settings.recipe, budget, name=settings.model, seed=seed, validate=validate)
         seconds = time.perf_counter() - begun
         best = load_encoder(out, graph, settings.architecture)
-    questions = [workload.questions("valid", shape) for shape in workload.structures("valid")]
+    questions = [workload.questions("valid", structure) for structure in workload.structures("valid")]
     macro = paper_scores(best, questions).macro()
     figures = " | ".join(
         f"{100 * macro[measure][which]:.2f}" for measure in ("auc", "apr") for which in ("all", "hard")
     )
-    one_edge = next(some for some in questions if some.shape.short == "1p")
+    one_edge = next(some for some in questions if some.structure.short == "1p")
     assert one_edge.hard is not None
     sizes = np.diff(one_edge.hard.offsets)
     ranked = np.repeat(1 / sizes, sizes) / scored(VectorAnswerer(best), one_edge).ranks  # each question counts once

@@ -10,7 +10,7 @@ from halfgraph.errors import SettingError
 from halfgraph.prediction.calibrating import validation_questions
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.predictors import MODES, weigh
-from halfgraph.query.structures import named_shape
+from halfgraph.query.structures import match_structure
 from small_runs import people
 
 TEXT = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language2> }"
@@ -32,9 +32,9 @@ def test_answers_come_in_the_order_of_the_modes_scores(engine, mode, text):
     found = engine.ask(text, top=8, mode=mode, any_type=True)
     assert found.mode == mode
     query = engine.templates.read(text).query
-    shape, anchors, relations = named_shape(query)
+    structure, anchors, relations = match_structure(query)
     answerer = engine.modes.answerer(mode, likely=True)
-    scores = answerer.scores(shape, np.array([anchors]), np.array([relations]))[0].copy()
+    scores = answerer.scores(structure, np.array([anchors]), np.array([relations]))[0].copy()
     known = [engine.names.find(one.entity) for one in found.known]
     scores[known] = -np.inf
     best = np.sort(scores)[::-1][: len(found.predicted)]

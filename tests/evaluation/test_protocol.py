@@ -11,7 +11,7 @@ from halfgraph.evaluation.metrics import NotANumber
 from halfgraph.evaluation.protocol import PaperScores, paper_scores, query_vectors
 from halfgraph.model.encoder import Architecture
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import STRUCTURES, shape_named
+from halfgraph.query.structures import STRUCTURES, structure_named
 from halfgraph.workload.sampling import Questions
 from model_oracles import cosine
 from small_models import SmallModel, small_model, some_questions
@@ -26,7 +26,7 @@ def model() -> SmallModel:
 
 def judged(model: SmallModel, name: str, count: int = 12) -> Questions:
     """Questions with many negatives for every third; the answer, which would tie with itself, is none of them."""
-    questions = some_questions(model.graph, shape_named(name), count)
+    questions = some_questions(model.graph, structure_named(name), count)
     generator = np.random.default_rng(0)
     drawn = [np.sort(generator.choice(18, 7, replace=False)).astype(np.int32) for _ in range(len(questions))]
     many = [
@@ -65,12 +65,12 @@ def expected_apr(model: SmallModel, questions: Questions, negatives: Ragged) -> 
 
 
 def test_auc_and_apr_are_the_papers(model: SmallModel) -> None:
-    sets = [judged(model, shape.name) for shape in STRUCTURES]
+    sets = [judged(model, structure.name) for structure in STRUCTURES]
     found = paper_scores(model.encoder, sets)
     assert list(found.auc) == list(found.apr)
-    assert set(found.auc) == {shape.name for shape in STRUCTURES} | {f"{name}-hard" for name in HARD}
+    assert set(found.auc) == {structure.name for structure in STRUCTURES} | {f"{name}-hard" for name in HARD}
     for questions in sets:
-        name = questions.shape.name
+        name = questions.structure.name
         assert questions.negatives is not None
         assert questions.hard_negatives is not None
         assert found.auc[name] == pytest.approx(expected_auc(model, questions, questions.negative))
@@ -85,7 +85,9 @@ def test_auc_and_apr_are_the_papers(model: SmallModel) -> None:
 
 
 def test_the_macro_figures_are_means_over_eleven_and_over_four_types() -> None:
-    auc = {shape.name: 0.1 * place for place, shape in enumerate(STRUCTURES)} | {f"{name}-hard": 0.9 for name in HARD}
+    auc = {structure.name: 0.1 * place for place, structure in enumerate(STRUCTURES)} | {
+        f"{name}-hard": 0.9 for name in HARD
+    }
     macro = PaperScores(auc, {"1-chain": 0.3}).macro()
     assert len(auc) == 11
     assert macro["auc"]["all"] == pytest.approx(mean(auc.values()))

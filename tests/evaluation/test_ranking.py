@@ -20,10 +20,10 @@ from halfgraph.evaluation.ranking import Scored, in_order, missing_triples, scor
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.prediction.answerers import Scores, VectorAnswerer
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import DRAWN, Shape, shape_named
+from halfgraph.query.structures import DRAWN, Structure, structure_named
 from halfgraph.query.tree import Project, nodes
 from halfgraph.workload.folder import Counts, Plan, draw
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 from query_oracles import ways
 from small_graphs import Split, splits
@@ -41,7 +41,7 @@ class Fixed:
     name: str = "fixed"
     asked: list[int] = field(default_factory=list)
 
-    def scores(self, shape: Shape, anchors: np.ndarray, relations: np.ndarray) -> Scores:  # noqa: ARG002
+    def scores(self, structure: Structure, anchors: np.ndarray, relations: np.ndarray) -> Scores:  # noqa: ARG002
         self.asked.append(len(anchors))
         return self.table[anchors[:, 0]]
 
@@ -57,7 +57,7 @@ class Case:
 def case(seed: int, count: int = 9, short: str = "2i", values: int = 4) -> Case:
     rng = np.random.default_rng(seed)
     table = (rng.integers(0, values, (count, ENTITIES)) / 3).astype(np.float32)
-    shape = shape_named(short)
+    structure = structure_named(short)
     easy, hard, negatives, hard_negatives = [], [], [], []
     for _ in range(count):
         order = rng.permutation(ENTITIES).astype(np.int32)
@@ -69,10 +69,10 @@ def case(seed: int, count: int = 9, short: str = "2i", values: int = 4) -> Case:
     one = np.array([some[0] if len(some) else -1 for some in negatives], np.int32)
     other = np.array([some[0] if len(some) else -1 for some in hard_negatives], np.int32)
     answers = np.array([(*some, *more, 0)[0] for some, more in zip(hard, easy, strict=True)], np.int32)
-    anchors = np.stack([np.arange(count, dtype=np.int32)] * shape.anchor_count, axis=1)
-    relations = np.zeros((count, shape.relation_count), np.int32)
+    anchors = np.stack([np.arange(count, dtype=np.int32)] * structure.anchor_count, axis=1)
+    relations = np.zeros((count, structure.relation_count), np.int32)
     sets = map(Ragged.of, (easy, hard, negatives, hard_negatives))
-    questions = Questions(shape, anchors, relations, answers, one, other, None, *sets)
+    questions = Questions(structure, anchors, relations, answers, one, other, None, *sets)
     return Case(questions, Fixed(table))
 
 
@@ -112,7 +112,7 @@ def test_a_tie_counts_half() -> None:
     easy = Ragged.of([np.array([3], np.int32)])
     none = np.array([-1], np.int32)
     zeros = np.zeros((1, 1), np.int32)
-    questions = Questions(shape_named("1p"), zeros, zeros, np.array([0], np.int32), none, none, None, easy, hard)
+    questions = Questions(structure_named("1p"), zeros, zeros, np.array([0], np.int32), none, none, None, easy, hard)
     result = scored(Fixed(table), questions)
     assert result.above.tolist() == [0]  # the easy answer is filtered out
     assert result.equal.tolist() == [2]
@@ -224,7 +224,7 @@ def test_percentiles_without_others_are_nothing() -> None:
 
 def test_the_paper_s_measures_are_those_of_validation(tmp_path: Path) -> None:
     graph = people(tmp_path)
-    plan = Plan(Counts(0, 0, 30, 0, 0), judging=Judging(50, 3), threads=1)
+    plan = Plan(Counts(0, 0, 30, 0, 0), negatives=NegativeCounts(50, 3), threads=1)
     sets = [drawn.questions for split, drawn in draw(graph, plan) if split == "valid"]
     encoder = Encoder(Architecture(dim=8), graph.train, torch.Generator().manual_seed(0))
     quick = paper_scores(encoder, sets)
@@ -251,15 +251,15 @@ def fewest(split: Split, questions: Questions, row: int, answer: int) -> int:
 
 
 @given(splits(most_entities=6), st.sampled_from(DRAWN), st.integers(0, 1000))
-def test_missing_triples_are_the_fewest_of_all_ways(split: Split, shape: Shape, seed: int) -> None:
+def test_missing_triples_are_the_fewest_of_all_ways(split: Split, structure: Structure, seed: int) -> None:
     rng = np.random.default_rng(seed)
     entities, relations = len(split.whole.plain.types), split.whole.relation_count
     count = 5
-    anchors = rng.integers(0, entities, (count, shape.anchor_count)).astype(np.int32)
-    columns = rng.integers(0, relations, (count, shape.relation_count)).astype(np.int32)
+    anchors = rng.integers(0, entities, (count, structure.anchor_count)).astype(np.int32)
+    columns = rng.integers(0, relations, (count, structure.relation_count)).astype(np.int32)
     everybody = Ragged.of([np.arange(entities, dtype=np.int32)] * count)
     none = np.full(count, -1, np.int32)
-    questions = Questions(shape, anchors, columns, none, none, none, None, None, everybody)
+    questions = Questions(structure, anchors, columns, none, none, none, None, None, everybody)
     found = missing_triples(questions, split.whole.graph, split.train.graph, threads=1)
     expected = [fewest(split, questions, row, answer) for row in range(count) for answer in range(entities)]
     assert found.tolist() == expected
@@ -290,13 +290,13 @@ def test_measures_by_missing_triples_are_of_the_answers_that_need_so_many() -> N
 
 def test_every_structure_can_be_ranked() -> None:
     model = small_model(Architecture())
-    for shape in DRAWN:
+    for structure in DRAWN:
         rng = np.random.default_rng(0)
-        anchors = rng.integers(0, 18, (3, shape.anchor_count)).astype(np.int32)
-        relations = rng.integers(0, 6, (3, shape.relation_count)).astype(np.int32)
+        anchors = rng.integers(0, 18, (3, structure.anchor_count)).astype(np.int32)
+        relations = rng.integers(0, 6, (3, structure.relation_count)).astype(np.int32)
         hard = Ragged.of([np.array([1, 4], np.int32)] * 3)
         none = np.full(3, -1, np.int32)
-        questions = Questions(shape, anchors, relations, none + 1, none, none, None, None, hard)
+        questions = Questions(structure, anchors, relations, none + 1, none, none, None, None, hard)
         assert (scored(VectorAnswerer(model.encoder), questions).ranks >= 1).all()
 
 

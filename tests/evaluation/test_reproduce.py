@@ -25,11 +25,11 @@ from halfgraph.graph.folder import Graph
 from halfgraph.settings import training_settings
 from halfgraph.training.run_folder import METRICS, MODEL, STATE
 from halfgraph.workload.folder import Counts, Plan, Workload, sample
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from small_runs import Killed, killing_at, people
 
 FEW = {"dim": 4, "heads": 2, "one_edge": 16, "longer": 4, "type_negatives": 6, "other_negatives": 6}
-SMALL = Plan(Counts(60, 60, 12, 20, 12), judging=Judging(20, 2), threads=1)
+SMALL = Plan(Counts(60, 60, 12, 20, 12), negatives=NegativeCounts(20, 2), threads=1)
 STEPS = 10
 
 

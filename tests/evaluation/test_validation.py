@@ -29,9 +29,9 @@ def workload(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Workload
 
 def test_a_workloads_own_validation_questions_are_taken(graph: Graph, workload: Workload) -> None:
     found = validation_questions(graph, workload, 0)
-    assert [questions.shape.name for questions in found] == [shape.name for shape in STRUCTURES]
+    assert [questions.structure.name for questions in found] == [structure.name for structure in STRUCTURES]
     for questions in found:
-        np.testing.assert_array_equal(questions.answers, workload.questions("valid", questions.shape).answers)
+        np.testing.assert_array_equal(questions.answers, workload.questions("valid", questions.structure).answers)
 
 
 def test_without_a_workload_fresh_ones_are_drawn_that_the_training_graph_cannot_answer(
@@ -39,7 +39,7 @@ def test_without_a_workload_fresh_ones_are_drawn_that_the_training_graph_cannot_
 ) -> None:
     monkeypatch.setattr(validation, "DRAWN", 20)
     found = validation_questions(graph, None, 0)
-    assert {questions.shape.name for questions in found} == {shape.name for shape in STRUCTURES}
+    assert {questions.structure.name for questions in found} == {structure.name for structure in STRUCTURES}
     for questions in found:
         assert not Exact(graph.train).have_answers(questions.batch(), questions.answers).any()
         assert Exact(graph.known).have_answers(questions.batch(), questions.answers).all()
@@ -83,11 +83,11 @@ def test_a_published_workload_with_unions_is_validated_on_the_papers_types(graph
     lines = published(graph, some_queries(10), "train", "known")
     write_lines(tmp_path / "q.jsonl", lines)
     workload = import_workload(tmp_path / "q.jsonl", graph, tmp_path / "w").workload
-    unions = [shape.name for shape in workload.structures("valid") if "union" in shape.name]
+    unions = [structure.name for structure in workload.structures("valid") if "union" in structure.name]
     assert unions
     questions = validation_questions(graph, workload, 0)
     assert questions
-    assert not any("union" in some.shape.name for some in questions)
+    assert not any("union" in some.structure.name for some in questions)
     validate = validator(questions)
     assert validate is not None
     assert np.isfinite(validate(Setting(graph).encoder())["score"])

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
 from halfgraph.model.encoder import Architecture, Embedded, Encoder
-from halfgraph.query.structures import STRUCTURES, UNIONS, shape_named
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, nodes
+from halfgraph.query.rewriting import disjuncts
+from halfgraph.query.structures import STRUCTURES, UNIONS, structure_named
+from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, nodes
 from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.reading import read
 from making import made, tsv
@@ -71,9 +72,9 @@ def _has_relation(node: Query) -> bool:
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=name_of)
 def test_a_querys_vector_is_what_the_equations_give(architecture: Architecture) -> None:
     small = small_model(architecture)
-    for shape in all_shapes():
-        questions = some_questions(small.graph, shape, 3)
-        (vectors,) = encoded(small, shape.fill(questions.anchors, questions.relations))
+    for structure in all_shapes():
+        questions = some_questions(small.graph, structure, 3)
+        (vectors,) = encoded(small, structure.fill(questions.anchors, questions.relations))
         for row in range(len(questions)):
             np.testing.assert_allclose(vectors[row], small.oracle.vector(questions.query(row)), **EXACT)
 
@@ -88,9 +89,9 @@ def test_any_query_without_a_union_has_the_vector_of_the_equations(model: SmallM
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=name_of)
 def test_a_batch_equals_its_queries_one_by_one(architecture: Architecture) -> None:
     small = small_model(architecture)
-    for shape in STRUCTURES:
-        questions = some_questions(small.graph, shape, 6)
-        (together,) = encoded(small, shape.fill(questions.anchors, questions.relations))
+    for structure in STRUCTURES:
+        questions = some_questions(small.graph, structure, 6)
+        (together,) = encoded(small, structure.fill(questions.anchors, questions.relations))
         alone = [encoded(small, questions.query(row))[0][0] for row in range(len(questions))]
         np.testing.assert_allclose(together, np.stack(alone), rtol=0, atol=1e-12)
 
@@ -99,9 +100,9 @@ def test_a_batch_equals_its_queries_one_by_one(architecture: Architecture) -> No
 def test_queries_walked_together_have_the_vectors_that_they_have_alone(architecture: Architecture) -> None:
     small = small_model(architecture)
     batches = []
-    for size, shape in enumerate(all_shapes(), start=1):
-        questions = some_questions(small.graph, shape, size)
-        batches.append(shape.fill(questions.anchors, questions.relations))
+    for size, structure in enumerate(all_shapes(), start=1):
+        questions = some_questions(small.graph, structure, size)
+        batches.append(structure.fill(questions.anchors, questions.relations))
     for together, query in zip(encoded(small, *batches), batches, strict=True):
         np.testing.assert_allclose(together, encoded(small, query)[0], rtol=0, atol=1e-12)
 
@@ -149,9 +150,9 @@ def test_queries_may_share_nodes(model: SmallModel) -> None:
 
 def test_the_gradient_through_a_walk_is_the_difference_quotient() -> None:
     small = small_model(Architecture(heads=2), dim=3)
-    shape = shape_named("3-inter_chain")
-    questions = some_questions(small.graph, shape, 2)
-    query = shape.fill(questions.anchors, questions.relations)
+    structure = structure_named("3-inter_chain")
+    questions = some_questions(small.graph, structure, 2)
+    query = structure.fill(questions.anchors, questions.relations)
     names = [name for name, _ in small.encoder.named_parameters()]
     wrapped = _Walk(small.encoder, query)
 
@@ -173,9 +174,9 @@ class _Walk(torch.nn.Module):
 
 
 def test_a_score_is_the_cosine(model: SmallModel) -> None:
-    questions = some_questions(model.graph, shape_named("2-inter"), 5)
+    questions = some_questions(model.graph, structure_named("2-inter"), 5)
     with torch.no_grad():
-        (vectors,) = model.encoder.encode([questions.shape.fill(questions.anchors, questions.relations)])
+        (vectors,) = model.encoder.encode([questions.structure.fill(questions.anchors, questions.relations)])
         entities = model.encoder.entities(torch.from_numpy(questions.answers.astype(np.int64)))
         scores = model.encoder.score(vectors, entities).numpy()
         against_all = model.encoder.score(vectors.unsqueeze(1), model.encoder.entities.every()).numpy()
@@ -229,9 +230,9 @@ def test_the_usual_type_does_not_depend_on_the_order_of_parts() -> None:
 # Unions
 
 
-@pytest.mark.parametrize("shape", UNIONS, ids=lambda shape: shape.name)
-def test_a_query_with_a_union_has_no_vector_and_its_disjuncts_have_one_each(model: SmallModel, shape: Any) -> None:
-    query = shape.fill(np.array([1, 2], np.int32), np.arange(shape.relation_count, dtype=np.int32))
+@pytest.mark.parametrize("structure", UNIONS, ids=lambda structure: structure.name)
+def test_a_query_with_a_union_has_no_vector_and_its_disjuncts_have_one_each(model: SmallModel, structure: Any) -> None:
+    query = structure.fill(np.array([1, 2], np.int32), np.arange(structure.relation_count, dtype=np.int32))
     with pytest.raises(TypeError, match="take its disjuncts"):
         model.encoder.encode([query])
     ways = disjuncts(query)
@@ -327,8 +328,8 @@ def test_an_architecture_out_of_its_range_is_refused(wrong: dict[str, Any], said
 @pytest.mark.parametrize("architecture", ARCHITECTURES, ids=name_of)
 def test_the_smallest_sizes_do(architecture: Architecture, dim: int) -> None:
     small = small_model(replace(architecture, heads=1), dim=dim)
-    questions = some_questions(small.graph, shape_named("3-inter_chain"), 4)
-    (vectors,) = encoded(small, questions.shape.fill(questions.anchors, questions.relations))
+    questions = some_questions(small.graph, structure_named("3-inter_chain"), 4)
+    (vectors,) = encoded(small, questions.structure.fill(questions.anchors, questions.relations))
     assert vectors.shape == (4, dim)
     assert np.isfinite(vectors).all()
 

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.prediction.baselines import FLOOR, LEAST, LIKENESS, PRIOR, neighbour_vote, popularity
-from halfgraph.query.structures import DRAWN, Shape, shape_named
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, fold
+from halfgraph.query.fold import fold
+from halfgraph.query.structures import DRAWN, Structure, structure_named
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from query_oracles import Plain, graph_of
 from small_graphs import Small, graphs_and_queries, smalls, unshared
 
@@ -127,20 +128,20 @@ def test_the_vote_of_similar_entities_comes_before_popularity() -> None:
     assert fold(query, popularity(graph).meaning()).argmax() == 7
 
 
-@pytest.mark.parametrize("shape", DRAWN, ids=lambda shape: shape.short)
-def test_room_to_work_in_is_left_as_it_was_found(shape: Shape) -> None:
+@pytest.mark.parametrize("structure", DRAWN, ids=lambda structure: structure.short)
+def test_room_to_work_in_is_left_as_it_was_found(structure: Structure) -> None:
     rng = np.random.default_rng(0)
     triples = [(int(h), 2 * int(r), int(t)) for h, r, t in rng.integers(0, (9, 2, 9), (30, 3))]
     meaning = neighbour_vote(graph_of(triples, (9,), 4)).meaning()
-    anchors = rng.integers(0, 9, (20, shape.anchor_count)).astype(np.int32)
-    relations = rng.integers(0, 4, (20, shape.relation_count)).astype(np.int32)
-    first = [fold(shape.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
-    again = [fold(shape.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
+    anchors = rng.integers(0, 9, (20, structure.anchor_count)).astype(np.int32)
+    relations = rng.integers(0, 4, (20, structure.relation_count)).astype(np.int32)
+    first = [fold(structure.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
+    again = [fold(structure.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
     np.testing.assert_array_equal(first, again)
 
 
 def test_a_graph_without_edges_gives_no_votes() -> None:
     graph = graph_of([], (4,), 2)
     for answerer in (popularity(graph), neighbour_vote(graph)):
-        scores = answerer.scores(shape_named("2p"), np.array([[1]], np.int32), np.array([[0, 1]], np.int32))
+        scores = answerer.scores(structure_named("2p"), np.array([[1]], np.int32), np.array([[0, 1]], np.int32))
         assert scores.tolist() == [[0.0] * 4]

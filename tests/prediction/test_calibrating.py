@@ -50,7 +50,7 @@ def test_a_calibration_holds_on_the_questions_that_it_was_fitted_on(graph):
     answerer = VectorAnswerer(encoder)
     curves = calibrated(answerer, encoder, questions, graph)
     found = reliability(Calibration({"vector": curves}), "vector", answerer, encoder, questions, graph)
-    assert found.keys() == curves.keys() == {some.shape.short for some in questions}
+    assert found.keys() == curves.keys() == {some.structure.short for some in questions}
     for name, row in found.items():
         assert row["ece"] < 0.1, name
         assert sum(row["answers"]) == curves[name].answers
@@ -60,7 +60,7 @@ def test_a_run_keeps_its_calibration_and_answers_have_a_confidence(graph, tmp_pa
     encoder = engine_of(graph).index.encoder
     made = calibrate(tmp_path, graph, encoder, seed=0)
     assert Calibration.load(tmp_path) == made
-    assert set(made.curves["vector"]) <= {shape.short for shape in STRUCTURES}
+    assert set(made.curves["vector"]) <= {structure.short for structure in STRUCTURES}
 
 
 def test_without_a_split_there_is_nothing_to_measure(tmp_path):
@@ -77,13 +77,15 @@ def test_what_is_remembered_is_what_was_asked_of_the_structure():
     class Counting:
         name = "counting"
 
-        def scores(self, shape, anchors, relations):
-            asked.append((shape.name, anchors.tolist()))
+        def scores(self, structure, anchors, relations):
+            asked.append((structure.name, anchors.tolist()))
             return anchors + relations
 
     remembered = Remembered(Counting())
     one, two = np.array([[1]], np.int32), np.array([[2]], np.int32)
-    for shape, anchors in zip([*STRUCTURES[:1] * 4, *STRUCTURES[1:2] * 2], (one, one, two, one, one, one), strict=True):
-        assert remembered.scores(shape, anchors, one).tolist() == (anchors + 1).tolist()
+    for structure, anchors in zip(
+        [*STRUCTURES[:1] * 4, *STRUCTURES[1:2] * 2], (one, one, two, one, one, one), strict=True
+    ):
+        assert remembered.scores(structure, anchors, one).tolist() == (anchors + 1).tolist()
     assert [anchors for _, anchors in asked] == [[[1]], [[2]], [[1]]]
     assert remembered.name == "counting"

@@ -76,8 +76,8 @@ def test_a_broken_file_is_said_to_be_broken(tmp_path, text):
 
 
 def test_a_general_query_takes_the_curve_of_the_structure_it_is_most_like():
-    known = [shape.short for shape in STRUCTURES]
-    assert [nearest_structure(shape.query, known) for shape in STRUCTURES] == known
+    known = [structure.short for structure in STRUCTURES]
+    assert [nearest_structure(structure.query, known) for structure in STRUCTURES] == known
     assert nearest_structure(path(0, 0, 1, 2, 3), known) == "3p"
     assert nearest_structure(inter(*(path(i, i) for i in range(6))), known) == "3i"
     assert nearest_structure(Project(inter(path(0, 0), path(1, 1), path(2, 2)), 3), known) == "ip"

@@ -5,7 +5,7 @@ import pytest
 
 from halfgraph.prediction.ensemble import Backdrop, Chance, FusedAnswerer, Fusion, features_of, fit_fusions, fusion_for
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import STRUCTURES, UNIONS, Shape, shape_named
+from halfgraph.query.structures import STRUCTURES, UNIONS, Structure, structure_named
 from halfgraph.workload.sampling import Questions
 
 ENTITIES, COUNT = 400, 80
@@ -17,7 +17,7 @@ def _backdrop(*starts: int, ties: np.ndarray | None = None) -> Backdrop:
 
 
 ALIKE = _backdrop(0, 150, ENTITIES)
-CHAIN, MEETING = shape_named("1p"), shape_named("2i")
+CHAIN, MEETING = structure_named("1p"), structure_named("2i")
 
 
 @dataclass(frozen=True)
@@ -27,17 +27,17 @@ class Told:
     table: np.ndarray
     name: str = "told"
 
-    def scores(self, shape, anchors, relations):  # noqa: ARG002
+    def scores(self, structure, anchors, relations):  # noqa: ARG002
         return self.table[anchors[:, 0]]
 
 
-def _questions(answers: np.ndarray, shape: Shape = CHAIN) -> Questions:
+def _questions(answers: np.ndarray, structure: Structure = CHAIN) -> Questions:
     column = np.arange(COUNT, dtype=np.int32)
     none = np.full(COUNT, -1, np.int32)
     hard = Ragged(answers.astype(np.int32), np.arange(COUNT + 1))
-    anchors = np.repeat(column[:, None], shape.anchor_count, axis=1)
-    relations = np.zeros((COUNT, shape.relation_count), np.int32)
-    return Questions(shape, anchors, relations, hard.values, none, none, hard=hard)
+    anchors = np.repeat(column[:, None], structure.anchor_count, axis=1)
+    relations = np.zeros((COUNT, structure.relation_count), np.int32)
+    return Questions(structure, anchors, relations, hard.values, none, none, hard=hard)
 
 
 def _ways(noise_of_edges: float, noise_of_vector: float) -> tuple[Told, Told, Questions]:
@@ -67,7 +67,7 @@ def _both(edges: Told, vector: Told, fusions: dict[str, Fusion], likely: bool = 
 def test_what_is_fused_is_better_than_either_way_alone(likely):
     edges, vector, questions = _ways(3.0, 0.3)
     both = _both(edges, vector, _fitted(edges, vector, questions), likely)
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     fused, *alone = (_mean_reciprocal_rank(way.scores(*asked), questions.answers) for way in (both, edges, vector))
     assert fused > max(alone) + 0.05
 
@@ -75,7 +75,7 @@ def test_what_is_fused_is_better_than_either_way_alone(likely):
 def test_both_readings_rank_the_entities_of_a_query_alike():
     edges, vector, questions = _ways(3.0, 0.3)
     fusions = _fitted(edges, vector, questions)
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     apart, likely = (
         _both(edges, vector, fusions, likely).scores(*asked).astype(np.float64) for likely in (False, True)
     )
@@ -94,7 +94,7 @@ def test_both_readings_rank_alike_even_if_neither_way_knows_anything():
 
 def test_how_likely_answers_are_is_fitted_to_how_many_there_are():
     edges, vector, questions = _ways(3.0, 0.3)
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     expected = _both(edges, vector, _fitted(edges, vector, questions), likely=True).scores(*asked).sum(axis=1)
     assert expected.mean() == pytest.approx(1.0, abs=0.25)  # each question has one answer
 
@@ -105,7 +105,7 @@ def test_scores_of_queries_with_many_and_with_few_answers_are_told_apart_alike()
     much = Told(np.where(np.arange(COUNT)[:, None] % 2, edges.table, edges.table / 10).astype(np.float32))
     fusion = _fitted(much, vector, questions)["1p"]
     assert abs(fusion.edges_level) < 0.5 * fusion.edges
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     scores = _both(much, vector, {"1p": fusion}).scores(*asked)
     of_answers = np.log(scores[np.arange(COUNT), questions.answers])
     assert abs(of_answers[::2].mean() - of_answers[1::2].mean()) < 1.0
@@ -142,7 +142,7 @@ def test_hubs_that_all_paths_end_at_are_told_from_answers():
     hubs = np.random.default_rng(3).random(ENTITIES) < 0.2
     to_all = Told(np.where(hubs, np.maximum(edges.table, 0.5), edges.table).astype(np.float32))
     backdrop = _backdrop(0, 150, ENTITIES, ties=np.where(hubs, 5.0, 1.0))
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     found = []
     for known in (backdrop, ALIKE):
         fusions = fit_fusions(to_all, vector, [questions], known, 0)
@@ -159,8 +159,8 @@ def test_where_no_paths_meet_it_says_nothing_how_many_edges_an_entity_has():
     backdrop = _backdrop(0, 150, ENTITIES, ties=np.random.default_rng(4).random(ENTITIES))
     assert fit_fusions(edges, vector, [questions], backdrop, 0)["1p"].ties == pytest.approx(0.0, abs=1e-6)
     fusions = {"2i": replace(PLAIN, ties=-1.0)}
-    assert fusion_for(shape_named("3i").query, fusions).ties == -1.0
-    assert fusion_for(shape_named("2u").query, fusions) == PLAIN
+    assert fusion_for(structure_named("3i").query, fusions).ties == -1.0
+    assert fusion_for(structure_named("2u").query, fusions) == PLAIN
 
 
 def test_a_way_that_says_nothing_weighs_little():
@@ -181,7 +181,7 @@ def test_what_is_certain_stays_certain():
 def test_questions_together_are_as_questions_alone():
     edges, vector, questions = _ways(3.0, 0.3)
     both = _both(edges, vector, {"1p": PLAIN})
-    asked = (questions.shape, questions.anchors, questions.relations)
+    asked = (questions.structure, questions.anchors, questions.relations)
     together = both.scores(*asked)
     alone = np.concatenate([both.scores(asked[0], asked[1][n : n + 1], asked[2][n : n + 1]) for n in range(COUNT)])
     assert together == pytest.approx(alone, abs=1e-6)
@@ -191,5 +191,5 @@ def test_a_structure_without_weights_takes_those_of_the_nearest():
     other = Fusion(1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, Chance(0.0, 1.0, 0.0, 0.0))
     fusions = {"1p": PLAIN, "3p": other}
     assert fusion_for(STRUCTURES[0].query, fusions) == PLAIN
-    assert fusion_for(shape_named("up").query, fusions) in (PLAIN, other)
+    assert fusion_for(structure_named("up").query, fusions) in (PLAIN, other)
     assert fusion_for(UNIONS[0].query, {"3p": other}) == other

@@ -67,19 +67,19 @@ def test_every_mode_gives_every_entity_a_score(modes, graph):
     for mode in MODES:
         answerer = modes.answerer(mode)
         for some in questions:
-            scores = answerer.scores(some.shape, some.anchors, some.relations)
+            scores = answerer.scores(some.structure, some.anchors, some.relations)
             assert scores.shape == (len(some), graph.train.entity_count)
             assert np.isfinite(scores).all()
 
 
 def test_one_query_has_the_scores_of_its_batch(modes, graph):
     some = next(one for one in validation_questions(graph, 0, 5) if one.shape == STRUCTURES[3])
-    query = some.shape.fill(some.anchors[0], some.relations[0])
-    cosines = modes.answerer(VECTOR).scores(some.shape, some.anchors, some.relations)[0]
+    query = some.structure.fill(some.anchors[0], some.relations[0])
+    cosines = modes.answerer(VECTOR).scores(some.structure, some.anchors, some.relations)[0]
     for mode in MODES:
         alone = fused_scores(modes, mode, modes.scored(), query, cosines)
         assert alone == pytest.approx(
-            modes.answerer(mode, likely=True).scores(some.shape, some.anchors, some.relations)[0], abs=1e-5
+            modes.answerer(mode, likely=True).scores(some.structure, some.anchors, some.relations)[0], abs=1e-5
         )
 
 

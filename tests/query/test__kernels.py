@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from halfgraph.query._kernels import are_answers, edge_range, edges_of, has_edge, is_of_type, steps_of
 from halfgraph.query.exact import Exact
-from halfgraph.query.program import Batch, compile_query, compile_shape
+from halfgraph.query.program import Batch, compile_query, compile_structure
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from query_oracles import graph_of
@@ -73,11 +73,11 @@ def test_a_walk_leaves_nothing_behind_for_the_next(given_, relaxed):
 
 @given(smalls(), st.integers(0, 2**32))
 def test_kernels_take_columns_of_any_layout(small, seed):
-    shape, generator = STRUCTURES[5], np.random.default_rng(seed)
+    structure, generator = STRUCTURES[5], np.random.default_rng(seed)
     anchors = generator.integers(0, len(small.plain.types), (9, 2), dtype=np.int32)
     relations = generator.integers(0, small.relation_count, (9, 3), dtype=np.int32)
     entities = generator.integers(0, len(small.plain.types), 9, dtype=np.int32)
-    edges, steps = edges_of(small.graph), steps_of(compile_shape(shape))
+    edges, steps = edges_of(small.graph), steps_of(compile_structure(structure))
     expected = are_answers(edges, steps, anchors, relations, entities, False)
     strided = np.asfortranarray(relations)
     np.testing.assert_array_equal(are_answers(edges, steps, anchors, strided, entities, False), expected)

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.errors import UnknownName
-from halfgraph.query.exact import Exact, Ragged, in_pieces, pinned
+from halfgraph.query.exact import Exact, Ragged, in_pieces
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.structures import NAMED, shape_named
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, disjuncts, shared_variables
+from halfgraph.query.rewriting import disjuncts, pin
+from halfgraph.query.structures import NAMED, structure_named
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, shared_variables
 from query_oracles import answers, answers_by_assignment, graph_of
 from small_graphs import Small, graphs_and_queries, queries, smalls, unshared
 
@@ -80,15 +81,15 @@ def test_membership_agrees_with_the_answers_on_all_paths_of_two_edges_whatever_t
 
 
 @given(smalls(), st.sampled_from(NAMED), st.booleans(), st.integers(0, 2**32))
-def test_a_batch_has_the_answers_of_its_queries_one_by_one(small, shape, relaxed, seed):
+def test_a_batch_has_the_answers_of_its_queries_one_by_one(small, structure, relaxed, seed):
     generator = np.random.default_rng(seed)
-    anchors = generator.integers(0, len(small.plain.types), (12, shape.anchor_count), dtype=np.int32)
-    relations = generator.integers(0, small.relation_count, (12, shape.relation_count), dtype=np.int32)
+    anchors = generator.integers(0, len(small.plain.types), (12, structure.anchor_count), dtype=np.int32)
+    relations = generator.integers(0, small.relation_count, (12, structure.relation_count), dtype=np.int32)
     entities = generator.integers(0, len(small.plain.types), 12, dtype=np.int32)
-    exact, batch = Exact(small.graph, relaxed), compile_query(shape.fill(anchors, relations))
+    exact, batch = Exact(small.graph, relaxed), compile_query(structure.fill(anchors, relations))
     sets, hits = exact.answer_sets(batch), exact.have_answers(batch, entities)
     for row in range(12):
-        expected = answers(small.plain, shape.fill(anchors[row], relations[row]), relaxed)
+        expected = answers(small.plain, structure.fill(anchors[row], relations[row]), relaxed)
         assert sets[row].tolist() == expected
         assert hits[row] == (entities[row] in expected)
 
@@ -117,9 +118,9 @@ def busy_batch(count: int) -> tuple[Exact, Batch]:
     triples = np.stack(
         [generator.integers(0, 80, 900), 2 * generator.integers(0, 3, 900), generator.integers(0, 80, 900)]
     )
-    exact, shape = Exact(graph_of(map(tuple, triples.T.tolist()), [30, 50], 6)), shape_named("pi")
+    exact, structure = Exact(graph_of(map(tuple, triples.T.tolist()), [30, 50], 6)), structure_named("pi")
     anchors, relations = generator.integers(0, 80, (count, 2)), generator.integers(0, 6, (count, 3))
-    return exact, compile_query(shape.fill(anchors.astype(np.int32), relations.astype(np.int32)))
+    return exact, compile_query(structure.fill(anchors.astype(np.int32), relations.astype(np.int32)))
 
 
 @pytest.mark.parametrize("count", [0, 1, 63, 64, 65, 1_000])
@@ -221,7 +222,7 @@ def test_pinning_a_variable_to_each_entity_gives_all_answers(given_):
     for variable in shared_variables(query)[:1]:
         exact = Exact(small.graph)
         found = {
-            int(one) for value in exact.answers(variable) for one in exact.answers(pinned(query, variable, int(value)))
+            int(one) for value in exact.answers(variable) for one in exact.answers(pin(query, variable, int(value)))
         }
         assert found <= set(exact.answers(query).tolist())
 

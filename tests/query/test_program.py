@@ -1,9 +1,11 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 
-from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_shape
-from halfgraph.query.structures import NAMED, shape_named
+from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_structure
+from halfgraph.query.structures import NAMED, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Union, nodes, shared_variables
 from small_graphs import graphs_and_queries, unshared
 
@@ -13,8 +15,8 @@ def test_every_step_stands_after_those_that_it_uses_and_the_target_is_last(given
     _, query = given_
     program = compile_query(query).program
     assert len(program.operations) == len(nodes(query))
-    for step in range(len(program.operations)):
-        assert all(child < step for child in program.children_of(step))
+    for step, (first, last) in enumerate(pairwise(program.child_starts)):
+        assert all(child < step for child in program.children[first:last])
 
 
 @given(graphs_and_queries(most_nodes=8))
@@ -28,17 +30,17 @@ def test_a_compiled_query_reads_back_as_it_was(given_):
 @given(graphs_and_queries(most_nodes=8))
 def test_a_program_joins_just_if_a_variable_is_shared(given_):
     _, query = given_
-    assert compile_query(query).program.joins == bool(shared_variables(query))
-    assert not compile_query(unshared(query)).program.joins
+    assert compile_query(query).program.has_shared_variables == bool(shared_variables(query))
+    assert not compile_query(unshared(query)).program.has_shared_variables
 
 
-@pytest.mark.parametrize("shape", NAMED, ids=lambda shape: shape.name)
-def test_a_structure_and_its_filled_queries_have_one_program(shape):
-    anchors = np.arange(3 * shape.anchor_count, dtype=np.int32).reshape(3, -1)
-    relations = np.arange(3 * shape.relation_count, dtype=np.int32).reshape(3, -1)
-    batch = compile_query(shape.fill(anchors, relations))
-    program = compile_shape(shape)
-    for name in ("operations", "places", "types", "child_starts", "children"):
+@pytest.mark.parametrize("structure", NAMED, ids=lambda structure: structure.name)
+def test_a_structure_and_its_filled_queries_have_one_program(structure):
+    anchors = np.arange(3 * structure.anchor_count, dtype=np.int32).reshape(3, -1)
+    relations = np.arange(3 * structure.relation_count, dtype=np.int32).reshape(3, -1)
+    batch = compile_query(structure.fill(anchors, relations))
+    program = compile_structure(structure)
+    for name in ("operations", "columns", "types", "child_starts", "children"):
         np.testing.assert_array_equal(getattr(batch.program, name), getattr(program, name))
     np.testing.assert_array_equal(batch.anchors, anchors)
     np.testing.assert_array_equal(batch.relations, relations)
@@ -50,7 +52,8 @@ def test_the_steps_of_a_query_are_its_nodes():
     ).program
     assert program.operations.tolist() == [ANCHOR, PROJECT, ANCHOR, INTERSECT, ANCHOR, UNION]
     assert program.types.tolist() == [-1, 1, -1, -1, -1, 0]
-    assert [program.children_of(step) for step in range(6)] == [[], [0], [], [1, 2], [], [3, 4]]
+    assert program.child_starts.tolist() == [0, 0, 1, 1, 3, 3, 5]
+    assert program.children.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_one_id_among_columns_stands_for_a_column_of_it():
@@ -73,8 +76,8 @@ def test_queries_without_relations_compile():
 
 
 def test_the_columns_of_a_batch_are_plain_arrays_side_by_side():
-    shape = shape_named("2i")
+    structure = structure_named("2i")
     table = np.asfortranarray(np.arange(8, dtype=np.int32).reshape(4, 2))
-    batch = compile_query(shape.fill(table, table))
+    batch = compile_query(structure.fill(table, table))
     assert batch.anchors.flags.c_contiguous
     assert batch.anchors.dtype == batch.relations.dtype == np.int32

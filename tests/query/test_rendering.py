@@ -9,7 +9,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
 from halfgraph.query.patterns import flatten, variables
 from halfgraph.query.rendering import drawing, one_line, to_sparql
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, disjuncts, shared_variables
+from halfgraph.query.rewriting import disjuncts
+from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, shared_variables
 from halfgraph.sparql.prefixes import COMMON, Prefixes
 from making import made, tsv
 from spelled_strategies import (

@@ -4,17 +4,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
+from halfgraph.query.canonical import row_keys, structure_formula
 from halfgraph.query.structures import (
     NAMED,
     NEIGHBOURHOODS,
     STRUCTURES,
     UNIONS,
-    form_of,
-    keys_of,
-    named_shape,
+    match_structure,
     neighbourhood,
-    shape_named,
-    shape_of,
+    structure_name,
+    structure_named,
 )
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Union
 from small_graphs import graphs_and_queries, reordered
@@ -29,63 +28,65 @@ SEVEN = {
     "3-chain_inter": ("ip", 2, 3),
 }
 
-every_shape = pytest.mark.parametrize("shape", NAMED, ids=lambda shape: shape.name)
+every_shape = pytest.mark.parametrize("structure", NAMED, ids=lambda structure: structure.name)
 
 
-def ids(shape, count=5, seed=0):
+def ids(structure, count=5, seed=0):
     """Random columns for a structure."""
     generator = np.random.default_rng(seed)
     return (
-        generator.integers(0, 20, (count, shape.anchor_count), dtype=np.int32),
-        generator.integers(0, 8, (count, shape.relation_count), dtype=np.int32),
+        generator.integers(0, 20, (count, structure.anchor_count), dtype=np.int32),
+        generator.integers(0, 8, (count, structure.relation_count), dtype=np.int32),
     )
 
 
 def test_the_papers_seven_structures_have_their_names_and_sizes():
-    found = {shape.name: (shape.short, shape.anchor_count, shape.relation_count) for shape in STRUCTURES}
+    found = {
+        structure.name: (structure.short, structure.anchor_count, structure.relation_count) for structure in STRUCTURES
+    }
     assert found == SEVEN
-    assert [shape.name for shape in STRUCTURES if shape.has_intersection] == list(SEVEN)[3:]
+    assert [structure.name for structure in STRUCTURES if structure.has_intersection] == list(SEVEN)[3:]
 
 
 @every_shape
-def test_a_structure_is_known_by_both_of_its_names(shape):
-    assert shape_named(shape.name) is shape_named(shape.short) is shape
+def test_a_structure_is_known_by_both_of_its_names(structure):
+    assert structure_named(structure.name) is structure_named(structure.short) is structure
 
 
 def test_no_two_structures_share_a_name_or_a_form():
-    assert len({name for shape in NAMED for name in (shape.name, shape.short)}) == 2 * len(NAMED)
-    assert len({form_of(shape.query) for shape in NAMED}) == len(NAMED)
+    assert len({name for structure in NAMED for name in (structure.name, structure.short)}) == 2 * len(NAMED)
+    assert len({structure_formula(structure.query) for structure in NAMED}) == len(NAMED)
 
 
 def test_an_unknown_structure_is_refused_with_those_that_are_known():
     with pytest.raises(SettingError, match=r"3-inter_chian.*3-inter_chain \(pi\)"):
-        shape_named("3-inter_chian")
+        structure_named("3-inter_chian")
 
 
 def test_neighbourhoods_are_intersections_of_single_edges():
-    assert [shape.relation_count for shape in NEIGHBOURHOODS] == [4, 5, 6, 7]
-    assert [shape.anchor_count for shape in NEIGHBOURHOODS] == [4, 5, 6, 7]
+    assert [structure.relation_count for structure in NEIGHBOURHOODS] == [4, 5, 6, 7]
+    assert [structure.anchor_count for structure in NEIGHBOURHOODS] == [4, 5, 6, 7]
     assert neighbourhood(5) in NEIGHBOURHOODS
     assert neighbourhood(3) in STRUCTURES
 
 
 def test_fill_puts_the_columns_where_the_structure_says():
     anchors, relations = np.array([10, 11], np.int32), np.array([0, 2, 4], np.int32)
-    filled = {name: shape_named(name).fill(anchors, relations) for name in ("pi", "ip", "up")}
+    filled = {name: structure_named(name).fill(anchors, relations) for name in ("pi", "ip", "up")}
     assert filled["pi"] == Intersect((Project(Anchor(10), 0), Project(Project(Anchor(11), 2), 4)))
     assert filled["ip"] == Project(Intersect((Project(Anchor(10), 0), Project(Anchor(11), 2))), 4)
     assert filled["up"] == Project(Union((Project(Anchor(10), 0), Project(Anchor(11), 2))), 4)
-    three = shape_named("3p").fill(anchors, relations)
+    three = structure_named("3p").fill(anchors, relations)
     assert three == Project(Project(Project(Anchor(10), 0), 2), 4)
 
 
 @every_shape
-def test_a_batch_filled_is_the_queries_filled_one_by_one(shape):
-    anchors, relations = ids(shape)
-    batch = shape.fill(anchors, relations)
-    assert shape_of(batch) == shape.name
+def test_a_batch_filled_is_the_queries_filled_one_by_one(structure):
+    anchors, relations = ids(structure)
+    batch = structure.fill(anchors, relations)
+    assert structure_name(batch) == structure.name
     for row in range(len(anchors)):
-        assert shape.fill(anchors[row], relations[row]) == _row(batch, row)
+        assert structure.fill(anchors[row], relations[row]) == _row(batch, row)
 
 
 def _row(node, row):
@@ -102,24 +103,24 @@ def _row(node, row):
 
 
 @given(st.sampled_from(NAMED), st.integers(0, 99), st.data())
-def test_every_named_structure_is_recognised_and_read_back_in_any_order_of_its_parts(shape, seed, data):
-    anchors, relations = ids(shape, 1, seed)
-    query = data.draw(reordered(shape.fill(anchors[0], relations[0])))
-    assert shape_of(query) == shape.name
-    found, own_anchors, own_relations = named_shape(query)
-    assert found is shape
-    assert shape.fill(np.array(own_anchors), np.array(own_relations)) == query
+def test_every_named_structure_is_recognised_and_read_back_in_any_order_of_its_parts(structure, seed, data):
+    anchors, relations = ids(structure, 1, seed)
+    query = data.draw(reordered(structure.fill(anchors[0], relations[0])))
+    assert structure_name(query) == structure.name
+    found, own_anchors, own_relations = match_structure(query)
+    assert found is structure
+    assert structure.fill(np.array(own_anchors), np.array(own_relations)) == query
 
 
 def test_an_anchor_used_twice_has_a_column_for_each_use():
     anchor = Anchor(4)
     query = Intersect((Project(anchor, 0), Project(Project(anchor, 2), 4)))
-    assert named_shape(query) == (shape_named("pi"), [4, 4], [0, 2, 4])
+    assert match_structure(query) == (structure_named("pi"), [4, 4], [0, 2, 4])
 
 
 def test_a_restricted_type_is_none_of_the_named_structures_for_reading_back():
-    assert named_shape(Project(Anchor(0), 0, type_id=1)) is None
-    assert named_shape(Intersect((Project(Anchor(0), 0), Project(Anchor(1), 0)), type_id=0)) is None
+    assert match_structure(Project(Anchor(0), 0, type_id=1)) is None
+    assert match_structure(Intersect((Project(Anchor(0), 0), Project(Anchor(1), 0)), type_id=0)) is None
 
 
 @pytest.mark.parametrize(
@@ -133,16 +134,16 @@ def test_a_restricted_type_is_none_of_the_named_structures_for_reading_back():
     ],
 )
 def test_any_other_tree_is_named_by_its_form(query, form):
-    assert shape_of(query) == form
-    assert named_shape(query) is None
+    assert structure_name(query) == form
+    assert match_structure(query) is None
 
 
 def test_a_shared_variable_is_marked_in_the_form():
     shared = Project(Anchor(0), 0)
     joined = Intersect((Project(shared, 0), Project(shared, 2)))
-    assert "#" in shape_of(joined)
-    assert named_shape(joined) is None
-    assert shape_of(joined) != shape_of(
+    assert "#" in structure_name(joined)
+    assert match_structure(joined) is None
+    assert structure_name(joined) != structure_name(
         Intersect((Project(Project(Anchor(0), 0), 0), Project(Project(Anchor(0), 0), 2)))
     )
 
@@ -150,24 +151,24 @@ def test_a_shared_variable_is_marked_in_the_form():
 @given(st.data())
 def test_equal_queries_have_the_same_form(data):
     _, query = data.draw(graphs_and_queries(most_nodes=8))
-    assert form_of(query) == form_of(data.draw(reordered(query)))
+    assert structure_formula(query) == structure_formula(data.draw(reordered(query)))
 
 
 def test_a_part_said_twice_makes_no_other_form():
     part = Project(Anchor(0), 0)
     assert Intersect((part, part)) == Intersect((part,))
-    assert form_of(Intersect((part, part))) == form_of(Intersect((part,)))
+    assert structure_formula(Intersect((part, part))) == structure_formula(Intersect((part,)))
 
 
 @given(st.sampled_from([*STRUCTURES, *UNIONS, NEIGHBOURHOODS[0]]), st.integers(0, 1000))
-def test_the_keys_of_two_queries_are_equal_just_if_the_queries_are(shape, seed):
+def test_the_keys_of_two_queries_are_equal_just_if_the_queries_are(structure, seed):
     generator = np.random.default_rng(seed)
-    anchors = generator.integers(0, 2, (24, shape.anchor_count), dtype=np.int32)
-    relations = generator.integers(0, 2, (24, shape.relation_count), dtype=np.int32)
-    keys = keys_of(shape, anchors, relations)
-    queries = [shape.fill(*row) for row in zip(anchors, relations, strict=True)]
+    anchors = generator.integers(0, 2, (24, structure.anchor_count), dtype=np.int32)
+    relations = generator.integers(0, 2, (24, structure.relation_count), dtype=np.int32)
+    keys = row_keys(structure.query, anchors, relations)
+    queries = [structure.fill(*row) for row in zip(anchors, relations, strict=True)]
     hashes = [hash(query) for query in queries]
-    assert keys.shape == (24, shape.anchor_count + shape.relation_count)
+    assert keys.shape == (24, structure.anchor_count + structure.relation_count)
     for one in range(24):
         for other in range(one):
             assert (keys[one] == keys[other]).all() == (hashes[one] == hashes[other])

@@ -5,9 +5,10 @@ import pytest
 from asking import entity, refusal, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.structures import shape_of
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Rebuilt, Union, fold
+from halfgraph.query.structures import structure_name
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.reading import read
+from small_graphs import made_anew
 
 CLAUSE = "dbr:Escape_Clause"
 
@@ -38,7 +39,7 @@ def test_a_union_becomes_a_union(dbpedia: Graph, guest: Query, spouse: Query, bo
 
 def test_a_choice_in_a_path_is_a_union_where_it_stands(dbpedia: Graph) -> None:
     text = f"SELECT ?x {{ {CLAUSE} (dbo:guest|^dbo:almaMater)/dbo:spouse ?x }}"
-    assert shape_of(read(text, dbpedia).query) == "3-chain_union"
+    assert structure_name(read(text, dbpedia).query) == "3-chain_union"
     both = Union(tuple(Project(entity(dbpedia, "Escape_Clause"), way) for way in ways(dbpedia)))
     assert read(text, dbpedia).query == Project(both, relation(dbpedia, "spouse"))
 
@@ -51,7 +52,7 @@ def test_a_choice_between_two_variables_is_drawn_to_the_front(dbpedia: Graph, gu
     text = f"SELECT ?x {{ {CLAUSE} dbo:guest ?y . ?y dbo:spouse|dbo:almaMater ?x }}"
     reading = read(text, dbpedia)
     names = ("spouse", "almaMater")
-    assert reading.query == Union(tuple(Project(fold(guest, Rebuilt()), relation(dbpedia, name)) for name in names))
+    assert reading.query == Union(tuple(Project(made_anew(guest), relation(dbpedia, name)) for name in names))
     assert list(reading.variables) == ["x"]
 
 
@@ -59,13 +60,13 @@ def test_a_choice_between_two_variables_is_drawn_to_the_front(dbpedia: Graph, gu
 def test_what_is_taken_away_becomes_a_negation(dbpedia: Graph, guest: Query, spouse: Query, no: str) -> None:
     query = read(f"SELECT ?x {{ {CLAUSE} dbo:guest ?x {no} }}", dbpedia).query
     assert query == Intersect((guest, Negate(spouse)))
-    assert shape_of(query) == "2-inter_not"
+    assert structure_name(query) == "2-inter_not"
 
 
 def test_the_other_variables_of_a_negation_are_its_own(dbpedia: Graph, guest: Query) -> None:
     first, second = (f"{{ ?x dbo:{name} ?y . {CLAUSE} dbo:guest ?y }}" for name in ("spouse", "guest"))
     text = f"SELECT ?x {{ {CLAUSE} dbo:guest ?x MINUS {first} FILTER NOT EXISTS {second} }}"
-    paths = (Project(fold(guest, Rebuilt()), relation(dbpedia, name) ^ 1) for name in ("spouse", "guest"))
+    paths = (Project(made_anew(guest), relation(dbpedia, name) ^ 1) for name in ("spouse", "guest"))
     none = map(Negate, paths)
     assert read(text, dbpedia).query == Intersect((guest, *none))
 

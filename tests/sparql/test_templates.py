@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from halfgraph.errors import HalfgraphError
-from halfgraph.query.tree import signature
+from halfgraph.query.canonical import canonical_key
 from halfgraph.sparql import templates as templates_file
 from halfgraph.sparql.reading import read
 from halfgraph.sparql.templates import Templates
@@ -36,11 +36,11 @@ def test_a_text_of_a_known_template_is_read_as_by_the_parser(graph, text, monkey
     monkeypatch.setattr(templates_file, "read", None)  # from now on only templates
     for other, plain in zip(others, expected, strict=True):
         found = templates.read(other)
-        assert signature(found.query) == signature(plain.query)
+        assert canonical_key(found.query) == canonical_key(plain.query)
         assert (found.target, found.distinct, found.limit) == (plain.target, plain.distinct, plain.limit)
         assert found.variables.keys() == plain.variables.keys()
         for name, node in found.variables.items():
-            assert signature(node) == signature(plain.variables[name])
+            assert canonical_key(node) == canonical_key(plain.variables[name])
 
 
 def test_relations_are_names_of_a_template_too(graph):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.folder import Graph
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, shape_named
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, structure_named
 from halfgraph.training.batches import Batch, Batches, FromWorkload, OnTheFly
 from halfgraph.training.recipe import PAPER, Recipe
 from halfgraph.workload.folder import Workload
@@ -36,7 +36,7 @@ def rows(batch: Batch) -> list[tuple[Questions, int]]:
 
 def assert_same(one: Batch, other: Batch) -> None:
     for some, again in zip(one.questions, other.questions, strict=True):
-        assert some.shape is again.shape
+        assert some.structure is again.structure
         for name in ("anchors", "relations", "answers"):
             np.testing.assert_array_equal(getattr(some, name), getattr(again, name))
     for name in ("answers", "weights", "others", "groups", "known", "negatives", "hard_negatives"):
@@ -93,26 +93,26 @@ def test_a_batch_of_a_workload_depends_on_seed_and_step_alone(graph: Graph, work
 @pytest.mark.parametrize("recipe", [SOFTMAX, HINGE], ids=["softmax", "hinge"])
 def test_a_batch_has_the_structures_and_counts_of_the_recipe(recipe: Recipe) -> None:
     batch = batches(recipe).batch(0)
-    counts = {some.shape.name: len(some) for some in batch.questions}
-    expected = {shape.name: 7 if shape.relation_count == 1 else 4 for shape in STRUCTURES}
-    assert counts == expected | {shape.name: 2 for shape in NEIGHBOURHOODS}
+    counts = {some.structure.name: len(some) for some in batch.questions}
+    expected = {structure.name: 7 if structure.relation_count == 1 else 4 for structure in STRUCTURES}
+    assert counts == expected | {structure.name: 2 for structure in NEIGHBOURHOODS}
     assert len(batch) == sum(counts.values()) == len(batch.weights)
     np.testing.assert_array_equal(batch.answers, np.concatenate([some.answers for some in batch.questions]))
 
 
 def test_only_one_edge_questions_are_there_while_burning_in() -> None:
     batch = batches().batch(0, burning_in=True)
-    assert [some.shape.name for some in batch.questions] == ["1-chain"]
+    assert [some.structure.name for some in batch.questions] == ["1-chain"]
 
 
 def test_a_recipe_without_neighbourhoods_has_no_kg_phase() -> None:
     batch = batches(replace(SOFTMAX, neighbourhoods=0)).batch(0)
-    assert {some.shape.name for some in batch.questions} == {shape.name for shape in STRUCTURES}
+    assert {some.structure.name for some in batch.questions} == {structure.name for structure in STRUCTURES}
 
 
 def test_a_neighbourhood_is_an_intersection_whose_answer_is_its_centre() -> None:
     for some, row in rows(batches().batch(1)):
-        if some.shape in NEIGHBOURHOODS:
+        if some.structure in NEIGHBOURHOODS:
             centre = int(some.answers[row])
             pairs = list(zip(some.anchors[row].tolist(), some.relations[row].tolist(), strict=True))
             assert all((anchor, relation, centre) in PLAIN.edges for anchor, relation in pairs)
@@ -177,7 +177,7 @@ def test_hard_negatives_satisfy_some_branch_and_not_all(step: int) -> None:
         for negative in batch.hard_negatives[place].tolist():
             if negative >= 0:
                 found += 1
-                assert some.shape.has_intersection
+                assert some.structure.has_intersection
                 assert PLAIN.types[negative] == type_id
                 assert is_answer(PLAIN, some.query(row), negative, relaxed=True)
                 assert not is_answer(PLAIN, some.query(row), negative)
@@ -185,8 +185,8 @@ def test_hard_negatives_satisfy_some_branch_and_not_all(step: int) -> None:
 
 
 def test_negatives_are_fresh_at_every_step() -> None:
-    shape = shape_named("1-chain")
-    one = Sampler(GRAPH, threads=1).draw(shape, 1, 0).questions
+    structure = structure_named("1-chain")
+    one = Sampler(GRAPH, threads=1).draw(structure, 1, 0).questions
 
     class Same:
         def questions(self, *_: object) -> Questions:
@@ -210,8 +210,8 @@ def test_the_papers_recipe_has_one_negative_of_each_sort() -> None:
 
 
 def test_a_workload_is_gone_through_once_in_a_pass(workload: Workload) -> None:
-    shape = shape_named("2-inter")
-    everything = workload.questions("train", shape)
+    structure = structure_named("2-inter")
+    everything = workload.questions("train", structure)
     source, count = FromWorkload(workload), 7
 
     def key(questions: Questions, row: int) -> tuple[int, ...]:
@@ -219,7 +219,7 @@ def test_a_workload_is_gone_through_once_in_a_pass(workload: Workload) -> None:
 
     seen = []
     for step in range(-(-3 * len(everything) // count)):
-        questions = source.questions(shape, count, 0, step)
+        questions = source.questions(structure, count, 0, step)
         assert len(questions) == count
         seen += [key(questions, row) for row in range(count)]
     expected = Counter(key(everything, row) for row in range(len(everything)))
@@ -230,9 +230,9 @@ def test_a_workload_is_gone_through_once_in_a_pass(workload: Workload) -> None:
 
 
 def test_a_step_may_ask_for_more_questions_than_a_workload_has(workload: Workload) -> None:
-    shape = NEIGHBOURHOODS[0]
-    size = len(workload.questions("train", shape))
-    questions = FromWorkload(workload).questions(shape, 3 * size + 1, 0, 0)
+    structure = NEIGHBOURHOODS[0]
+    size = len(workload.questions("train", structure))
+    questions = FromWorkload(workload).questions(structure, 3 * size + 1, 0, 0)
     assert len(questions) == 3 * size + 1
     counts = Counter(map(tuple, np.column_stack([questions.anchors, questions.relations]).tolist()))
     assert max(counts.values()) >= 4 or len(counts) < size
@@ -241,10 +241,10 @@ def test_a_step_may_ask_for_more_questions_than_a_workload_has(workload: Workloa
 def test_a_structure_that_the_workload_lacks_has_no_questions(graph: Graph, tmp_path: Path) -> None:
     from halfgraph.workload.folder import Counts, Plan, sample
 
-    lacking = (shape_named("2-chain"), shape_named("2-inter"))
+    lacking = (structure_named("2-chain"), structure_named("2-inter"))
     only = sample(graph, tmp_path / "w", Plan(Counts(20, 0, 0, 0, 0), structures=lacking, threads=1))
     batch = Batches(graph.train, FromWorkload(only), SOFTMAX, 0).batch(0)
-    assert [some.shape.name for some in batch.questions] == ["2-chain", "2-inter"]
+    assert [some.structure.name for some in batch.questions] == ["2-chain", "2-inter"]
     with pytest.raises(EmptyGraph, match="no question of any structure"):
         Batches(graph.train, FromWorkload(only), SOFTMAX, 0).batch(0, burning_in=True)
 
@@ -252,9 +252,9 @@ def test_a_structure_that_the_workload_lacks_has_no_questions(graph: Graph, tmp_
 def test_a_graph_without_paths_that_meet_gives_what_it_has() -> None:
     lonely = graph_of([(0, 0, 1)], (2,), 2)
     recipe = replace(SOFTMAX, neighbourhoods=0)
-    structures = (shape_named("1-chain"), shape_named("2-inter"))
+    structures = (structure_named("1-chain"), structure_named("2-inter"))
     source = OnTheFly(Sampler(lonely, threads=1))
     batch = Batches(lonely, source, recipe, 0, structures).batch(0)
-    assert [some.shape.name for some in batch.questions] == ["1-chain"]
+    assert [some.structure.name for some in batch.questions] == ["1-chain"]
     with pytest.raises(EmptyGraph):
         Batches(lonely, source, replace(recipe, one_edge=0), 0, structures).batch(0)

@@ -162,8 +162,10 @@ def test_a_structure_weighs_what_the_recipe_says_however_many_its_questions(mode
     for some in batch.questions:
         weight = float(batch.weights[begin : begin + len(some)].sum())
         begin += len(some)
-        expected = 2.0 if some.shape.relation_count == 1 else 0.5 * (3.0 if some.shape.has_intersection else 1.0)
-        if some.shape.relation_count > 3:
+        expected = (
+            2.0 if some.structure.relation_count == 1 else 0.5 * (3.0 if some.structure.has_intersection else 1.0)
+        )
+        if some.structure.relation_count > 3:
             expected = 0.25
         assert weight == pytest.approx(expected)
 

@@ -12,7 +12,7 @@ from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Architecture
-from halfgraph.query.structures import shape_named
+from halfgraph.query.structures import structure_named
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
 from halfgraph.training.run_folder import CARD, CONFIG, LATER, METRICS, MODEL, PROVENANCE, STATE
@@ -37,7 +37,7 @@ def other_graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def trained(out: Path, graph: Graph, *, workload: Workload | None = None, resume: bool = False) -> Any:
     start(out, graph, SETTINGS, 3, workload, resume=resume)
     encoder = new_encoder(TINY, graph, 3, "cpu")
-    validate = validator(training_questions(graph, [shape_named("2-inter")], 20))
+    validate = validator(training_questions(graph, [structure_named("2-inter")], 20))
     run(out, graph, encoder, SMALL, FOUR, name="x", seed=3, workload=workload, validate=validate)
     return encoder
 
@@ -72,8 +72,8 @@ def test_a_trained_model_comes_back_with_its_weights_and_scores(graph: Graph, tm
     ]
     assert all(same) == last_is_best
     again = load_encoder(tmp_path / "run", graph, TINY)
-    questions = training_questions(graph, [shape_named("3-inter_chain")], 10)[0]
-    query = questions.shape.fill(questions.anchors, questions.relations)
+    questions = training_questions(graph, [structure_named("3-inter_chain")], 10)[0]
+    query = questions.structure.fill(questions.anchors, questions.relations)
     with torch.no_grad():
         assert torch.equal(loaded.encode([query])[0], again.encode([query])[0])
 

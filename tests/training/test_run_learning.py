@@ -13,12 +13,12 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Architecture, Encoder
 from halfgraph.model.variants import ROWS, Variant, architecture_of
-from halfgraph.query.structures import STRUCTURES, shape_named
+from halfgraph.query.structures import STRUCTURES, structure_named
 from halfgraph.training.batches import Batches, OnTheFly
 from halfgraph.training.loop import Budget, Progress, train
 from halfgraph.training.recipe import PAPER, Recipe, without_kg_phase
 from halfgraph.workload.folder import Counts, Plan, draw
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions, Sampler
 from small_runs import Setting, chance, people, training_questions
 
@@ -38,7 +38,7 @@ class Learnt:
 
 
 def held_out_questions(graph: Graph, count: int = 200) -> list[Questions]:
-    plan = Plan(Counts(0, 0, count, 0, 0), judging=Judging(20, 5), threads=1)
+    plan = Plan(Counts(0, 0, count, 0, 0), negatives=NegativeCounts(20, 5), threads=1)
     return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
 
 
@@ -102,7 +102,7 @@ def by_lot(graph: Graph, trained_on: KnowledgeGraph, run: Path) -> tuple[Mapping
     """The AUC by type on training and on held-out questions of a model that learns by heart."""
     recipe = Recipe(one_edge=256, longer=64, neighbourhoods=0, type_negatives=32, other_negatives=0, learning_rate=0.03)
     budget = Budget(steps=80, validations=1, checkpoint_seconds=1e9)
-    shapes = tuple(shape_named(name) for name in ("1-chain", "2-chain", "2-inter"))
+    shapes = tuple(structure_named(name) for name in ("1-chain", "2-chain", "2-inter"))
     setting = Setting(graph, recipe, Architecture(dim=32, heads=2), budget, structures=shapes)
     encoder, source = setting.encoder(), OnTheFly(Sampler(trained_on, threads=1))
     run.mkdir()
@@ -120,14 +120,14 @@ def test_shuffled_answers_are_not_learnt(tmp_path: Path) -> None:
     class Shuffled:
         """The same questions with the answers of others."""
 
-        def questions(self, shape: object, count: int, seed: int, step: int) -> Questions:
-            some = batches.source.questions(shape, count, seed, step)  # type: ignore[arg-type]
+        def questions(self, structure: object, count: int, seed: int, step: int) -> Questions:
+            some = batches.source.questions(structure, count, seed, step)  # type: ignore[arg-type]
             order = np.random.default_rng([seed, step]).permutation(len(some))
             return replace(some, answers=some.answers[order])
 
     (tmp_path / "run").mkdir()
     train(encoder, replace(batches, source=Shuffled()), budget, tmp_path / "run")
-    asked = [questions for questions in held_out_questions(graph) if questions.shape.name == "1-chain"]
+    asked = [questions for questions in held_out_questions(graph) if questions.structure.name == "1-chain"]
     assert paper_scores(encoder, asked).auc["1-chain"] == pytest.approx(0.5, abs=0.15)
 
 
@@ -153,7 +153,7 @@ FITTED = ("1-chain", "2-chain", "2-inter")
 def fitted(row: Variant, recipe: Recipe, graph: Graph, folder: Path, names: Sequence[str] = FITTED) -> float:
     """The AUC on training questions after a second of training."""
     budget = Budget(steps=40, validations=1, checkpoint_seconds=1e9)
-    shapes = tuple(shape_named(name) for name in names)
+    shapes = tuple(structure_named(name) for name in names)
     setting = Setting(graph, recipe, architecture_of(row, dim=16), budget, structures=shapes)
     encoder = setting.encoder()
     train(encoder, setting.batches(), budget, folder)

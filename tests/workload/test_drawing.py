@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.query._kernels import edges_of
-from halfgraph.query.structures import shape_named
+from halfgraph.query.structures import structure_named
 from halfgraph.workload._sampling_kernels import below, random_bits, type_of
 from halfgraph.workload.drawing import count_missing
 from halfgraph.workload.negatives import fresh_negatives
@@ -67,10 +67,10 @@ def test_missing_triples_are_counted(data):
 
 def many(small: Small, anchors, relations, answer: int, hard: bool, count: int = 20_000) -> Counter[int]:
     """How often each entity is drawn as a negative of one question."""
-    shape = shape_named("1p" if len(relations) == 1 else "2i")
+    structure = structure_named("1p" if len(relations) == 1 else "2i")
     none = np.array([-1], np.int32)
     columns = (np.array([some], np.int32) for some in (anchors, relations))
-    question = Questions(shape, *columns, np.array([answer], np.int32), none, none)
+    question = Questions(structure, *columns, np.array([answer], np.int32), none, none)
     drawn = fresh_negatives(small.graph, question, count, 3, hard=hard)
     return Counter(drawn[0].tolist())
 
@@ -92,7 +92,7 @@ def test_hard_negatives_are_all_those_on_one_path_of_the_answers_type():
     # 0 leads to 2..9, 1 to 8..12; type 1 is 2..10, so 11 and 12 are of another type, and 8, 9 are answers.
     triples = [(0, 0, tail) for tail in range(2, 10)] + [(1, 0, tail) for tail in range(8, 13)]
     small = Small(tuple(triples), (2, 9, 3), 2)
-    assert answers(small.plain, shape_named("2i").fill(np.array([0, 1]), np.array([0, 0]))) == [8, 9]
+    assert answers(small.plain, structure_named("2i").fill(np.array([0, 1]), np.array([0, 0]))) == [8, 9]
     assert set(many(small, [0, 1], [0, 0], 8, hard=True)) == {2, 3, 4, 5, 6, 7, 10}
 
 

@@ -8,15 +8,15 @@ from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, shape_named
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, structure_named
 from halfgraph.workload import sampling
 from halfgraph.workload.folder import DESCRIPTION, Counts, Plan, Workload, draw, sample
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 from query_oracles import Plain, answers, clean_paths
 
 COUNTS = Counts(two_edges=100, three_edges=200, valid=20, test=30, neighbourhoods=25)
-PLAN = Plan(COUNTS, seed=3, judging=Judging(most=12, one_in=4), threads=2)
+PLAN = Plan(COUNTS, seed=3, negatives=NegativeCounts(most=12, one_in=4), threads=2)
 COLUMNS = ("anchors", "relations", "answers", "negative", "hard_negative", "missing")
 SETS = ("easy", "hard", "negatives", "hard_negatives")
 
@@ -94,9 +94,11 @@ def assert_same(one: Questions, other: Questions) -> None:
 
 
 def test_a_workload_has_every_structure_of_every_split(graph, workload):
-    found = {split: {shape.name for shape in workload.structures(split)} for split in ("train", "valid", "test")}
-    seven = {shape.name for shape in STRUCTURES}
-    assert found == {"train": seven | {shape.name for shape in NEIGHBOURHOODS}, "valid": seven, "test": seven}
+    found = {
+        split: {structure.name for structure in workload.structures(split)} for split in ("train", "valid", "test")
+    }
+    seven = {structure.name for structure in STRUCTURES}
+    assert found == {"train": seven | {structure.name for structure in NEIGHBOURHOODS}, "valid": seven, "test": seven}
     counts = workload.description["questions"]
     assert counts["train"]["1-chain"] == 2 * graph.train.triple_count
     assert counts["train"]["2-chain"] == counts["train"]["2-inter"] == 50
@@ -110,13 +112,13 @@ def test_a_workload_opened_is_the_one_that_was_drawn(graph, workload):
     opened = Workload.open(workload.path, graph)
     count = 0
     for split, drawn in draw(graph, PLAN):
-        assert_same(opened.questions(split, drawn.questions.shape), drawn.questions)
+        assert_same(opened.questions(split, drawn.questions.structure), drawn.questions)
         count += 1
     assert count == sum(len(opened.structures(split)) for split in ("train", "valid", "test"))
 
 
 def test_the_columns_of_an_opened_workload_are_mapped_and_can_be_worked_with(graph, workload):
-    questions = workload.questions("test", shape_named("pi"))
+    questions = workload.questions("test", structure_named("pi"))
     assert isinstance(questions.anchors, np.memmap)
     found = Exact(graph.whole).answer_sets(questions.batch())
     for i in range(len(questions)):
@@ -128,7 +130,7 @@ def test_the_columns_of_an_opened_workload_are_mapped_and_can_be_worked_with(gra
 
 @pytest.mark.parametrize("threads", [1, 3])
 def test_the_same_plan_gives_the_same_questions_for_any_number_of_threads(graph, threads):
-    plan = Plan(COUNTS, seed=3, judging=PLAN.judging, threads=threads)
+    plan = Plan(COUNTS, seed=3, negatives=PLAN.negatives, threads=threads)
     for (split, mine), (other, yours) in zip(draw(graph, PLAN), draw(graph, plan), strict=True):
         assert split == other
         assert mine.tally == yours.tally
@@ -137,28 +139,28 @@ def test_the_same_plan_gives_the_same_questions_for_any_number_of_threads(graph,
 
 def test_another_seed_gives_other_questions(graph, workload):
     other = dict_of(graph, Plan(COUNTS, seed=4))
-    for shape in STRUCTURES[1:]:
+    for structure in STRUCTURES[1:]:
         for split in ("train", "valid", "test"):
-            mine = workload.questions(split, shape)
-            assert mine.anchors.tobytes() != other[split, shape.name].anchors.tobytes()
+            mine = workload.questions(split, structure)
+            assert mine.anchors.tobytes() != other[split, structure.name].anchors.tobytes()
 
 
 def dict_of(graph: Graph, plan: Plan) -> dict[tuple[str, str], Questions]:
     """The questions of a plan by split and structure."""
-    return {(split, drawn.questions.shape.name): drawn.questions for split, drawn in draw(graph, plan)}
+    return {(split, drawn.questions.structure.name): drawn.questions for split, drawn in draw(graph, plan)}
 
 
-@pytest.mark.parametrize("shape", [*STRUCTURES, *NEIGHBOURHOODS], ids=lambda shape: shape.name)
-def test_training_questions_are_answered_on_the_training_graph(graph, workload, shape):
-    questions, train = workload.questions("train", shape), plain_of(graph, "train")
+@pytest.mark.parametrize("structure", [*STRUCTURES, *NEIGHBOURHOODS], ids=lambda structure: structure.name)
+def test_training_questions_are_answered_on_the_training_graph(graph, workload, structure):
+    questions, train = workload.questions("train", structure), plain_of(graph, "train")
     for i in range(min(len(questions), 15)):
         query, answer = questions.query(i), int(questions.answers[i])
         assert next(clean_paths(train, query, answer), None)
-        if shape.relation_count in (2, 3):
+        if structure.relation_count in (2, 3):
             right = answers(train, query)
             assert questions.negative[i] not in right
             assert train.types[questions.negative[i]] == train.types[answer]
-            if shape.has_intersection:
+            if structure.has_intersection:
                 assert questions.hard_negative[i] in answers(train, query, relaxed=True)
                 assert questions.hard_negative[i] not in right
         else:
@@ -166,9 +168,9 @@ def test_training_questions_are_answered_on_the_training_graph(graph, workload, 
 
 
 @pytest.mark.parametrize("split", ["valid", "test"])
-@pytest.mark.parametrize("shape", STRUCTURES, ids=lambda shape: shape.name)
-def test_held_out_questions_cannot_be_answered_from_the_training_graph(graph, workload, split, shape):
-    questions = workload.questions(split, shape)
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.name)
+def test_held_out_questions_cannot_be_answered_from_the_training_graph(graph, workload, split, structure):
+    questions = workload.questions(split, structure)
     easy_on, all_on = workload.graphs(split)
     train, whole = plain_of(graph, easy_on), plain_of(graph, all_on)
     truth = plain_of(graph, "whole")
@@ -188,7 +190,7 @@ def test_held_out_questions_cannot_be_answered_from_the_training_graph(graph, wo
         many = [int(questions.negative[i]), *questions.negatives[i].tolist()]
         assert not set(many) & set(answers(truth, query))
         assert {whole.types[entity] for entity in many} == {whole.types[answer]}
-        if shape.has_intersection:
+        if structure.has_intersection:
             many = [int(questions.hard_negative[i]), *questions.hard_negatives[i].tolist()]
             assert set(many) <= set(answers(truth, query, relaxed=True)) - set(answers(truth, query))
             assert {whole.types[entity] for entity in many} == {whole.types[answer]}
@@ -209,7 +211,7 @@ def test_a_graph_without_a_split_gives_training_questions_only(tmp_path):
     assert set(workload.description["questions"]) == {"train"}
     assert workload.structures("test") == []
     with pytest.raises(FolderError, match="has no test questions of 2-chain"):
-        workload.questions("test", shape_named("2p"))
+        workload.questions("test", structure_named("2p"))
 
 
 @pytest.mark.usefixtures("_impatient")
@@ -228,18 +230,18 @@ def test_a_graph_that_gives_no_question_of_some_structures_keeps_the_rest_and_sa
     lines = [f"e0\tr0\te{leaf}" for leaf in range(1, 12)]
     graph = import_graph([folder_of(tmp_path / "source", lines)], tmp_path / "graph", Choices())
     workload = sample(graph, tmp_path / "made", PLAN)
-    assert "1-chain" in {shape.name for shape in workload.structures("train")}
+    assert "1-chain" in {structure.name for structure in workload.structures("train")}
     rows = workload.description["tallies"]["train"]
     assert rows["3-chain"]["questions"] == 0
     assert rows["3-chain"]["rejected"]["an edge would be used twice"] > 0
-    assert not any(shape.name == "3-chain" for shape in workload.structures("train"))
-    assert len(workload.questions("train", shape_named("3-chain"))) == 0
+    assert not any(structure.name == "3-chain" for structure in workload.structures("train"))
+    assert len(workload.questions("train", structure_named("3-chain"))) == 0
 
 
 @pytest.mark.usefixtures("_impatient")
 def test_nothing_at_all_is_an_error_and_leaves_no_folder(tmp_path):
     graph = import_graph([folder_of(tmp_path / "source", ["e0\tr0\te1"], split=False)], tmp_path / "graph", Choices())
-    plan = Plan(COUNTS, structures=(shape_named("2p"), shape_named("2i")))
+    plan = Plan(COUNTS, structures=(structure_named("2p"), structure_named("2i")))
     with pytest.raises(EmptyGraph, match="an edge would be used twice"):
         sample(graph, tmp_path / "made", plan)
     assert not (tmp_path / "made").exists()
@@ -256,14 +258,14 @@ def test_a_truncated_column_is_refused_by_name(broken, column, kept):
     file = broken / f"test.2-chain.{column}.npy"
     file.write_bytes(file.read_bytes()[:kept])
     with pytest.raises(FolderError, match=r"test\.2-chain\." + column):
-        Workload.open(broken).questions("test", shape_named("2p"))
+        Workload.open(broken).questions("test", structure_named("2p"))
 
 
 @pytest.mark.parametrize("column", ["anchors", "negative", "easy.offsets"])
 def test_a_lost_column_is_refused(broken, column):
     (broken / f"test.2-chain.{column}.npy").unlink()
     with pytest.raises(FolderError, match=column.partition(".")[0]):
-        Workload.open(broken).questions("test", shape_named("2p"))
+        Workload.open(broken).questions("test", structure_named("2p"))
 
 
 @pytest.mark.parametrize("column", ["anchors", "missing", "easy.offsets", "easy.values"])
@@ -271,7 +273,7 @@ def test_a_column_of_another_length_is_refused(broken, column):
     file = broken / f"test.2-chain.{column}.npy"
     np.save(file, np.load(file)[:-1])
     with pytest.raises(FolderError, match=column.partition(".")[0]):
-        Workload.open(broken).questions("test", shape_named("2p"))
+        Workload.open(broken).questions("test", structure_named("2p"))
 
 
 @pytest.mark.parametrize(
@@ -295,7 +297,7 @@ def test_the_description_counts_what_there_is(workload):
     description = json.loads((workload.path / DESCRIPTION).read_text(encoding="utf-8"))
     for split, rows in description["questions"].items():
         for name, count in rows.items():
-            questions = workload.questions(split, shape_named(name))
+            questions = workload.questions(split, structure_named(name))
             assert len(questions) == count == description["tallies"][split][name]["questions"]
             if split != "train":
                 assert description["tallies"][split][name]["mean_hard"] == round(questions.hard.sizes().mean(), 2)
@@ -304,7 +306,9 @@ def test_the_description_counts_what_there_is(workload):
 
 def test_default_counts_are_the_papers():
     counts = Counts()
-    training = {shape.short: counts.training(shape, STRUCTURES, 777) for shape in (*STRUCTURES[1:], *NEIGHBOURHOODS)}
+    training = {
+        structure.short: counts.training(structure, STRUCTURES, 777) for structure in (*STRUCTURES[1:], *NEIGHBOURHOODS)
+    }
     assert training == {
         "2p": 500_000,
         "2i": 500_000,
@@ -316,9 +320,9 @@ def test_default_counts_are_the_papers():
 
 def test_sets_of_no_questions_are_saved_and_opened(tmp_path, graph):
     workload = sample(
-        graph, tmp_path / "made", Plan(Counts(0, 0, 2, 2, 0), judging=Judging(1, 5), structures=STRUCTURES[:2])
+        graph, tmp_path / "made", Plan(Counts(0, 0, 2, 2, 0), negatives=NegativeCounts(1, 5), structures=STRUCTURES[:2])
     )
-    questions = workload.questions("test", shape_named("2p"))
+    questions = workload.questions("test", structure_named("2p"))
     assert questions.hard_negatives.values.size == 0
     assert isinstance(questions.hard_negatives, Ragged)
-    assert [shape.name for shape in workload.structures("train")] == ["1-chain"]
+    assert [structure.name for structure in workload.structures("train")] == ["1-chain"]

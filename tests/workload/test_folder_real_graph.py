@@ -9,10 +9,10 @@ import pytest
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph
-from halfgraph.query.structures import STRUCTURES, Shape
+from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.query.tree import Anchor, Intersect, Project, Query
 from halfgraph.workload.folder import Counts, Plan, Workload, sample
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 
 SOURCE = Path(__file__).parents[3] / "shared" / "data" / "codex-s"
@@ -46,7 +46,9 @@ def graph(tmp_path_factory) -> Graph:
 @pytest.fixture(scope="module")
 def workload(graph, tmp_path_factory) -> Workload:
     counts = Counts(two_edges=2_000, three_edges=2_000, valid=100, test=200, neighbourhoods=100)
-    return sample(graph, tmp_path_factory.mktemp("codex") / "workload", Plan(counts, seed=1, judging=Judging(50, 10)))
+    return sample(
+        graph, tmp_path_factory.mktemp("codex") / "workload", Plan(counts, seed=1, negatives=NegativeCounts(50, 10))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -84,9 +86,11 @@ def some_of(questions: Questions) -> list[int]:
 
 
 @pytest.mark.parametrize("split", ["train", "valid", "test"])
-@pytest.mark.parametrize("shape", STRUCTURES, ids=lambda shape: shape.name)
-def test_a_random_sample_of_questions_is_right_by_the_files(graph, workload, tails, types, split: str, shape: Shape):
-    questions, name = workload.questions(split, shape), graph.entities.name
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.name)
+def test_a_random_sample_of_questions_is_right_by_the_files(
+    graph, workload, tails, types, split: str, structure: Structure
+):
+    questions, name = workload.questions(split, structure), graph.entities.name
     for i in some_of(questions):
         query, answer = questions.query(i), name(questions.answers[i])
         right = answers(graph, tails[split], query)
@@ -99,14 +103,14 @@ def test_a_random_sample_of_questions_is_right_by_the_files(graph, workload, tai
             assert answer not in easy
             assert {name(entity) for entity in questions.easy[i]} == easy
             assert {name(entity) for entity in questions.hard[i]} == right - easy
-            assert 1 <= questions.missing[i] <= shape.relation_count
+            assert 1 <= questions.missing[i] <= structure.relation_count
             negatives += questions.negatives[i].tolist()
             hard_negatives += questions.hard_negatives[i].tolist()
-        if split != "train" or shape.relation_count > 1:
+        if split != "train" or structure.relation_count > 1:
             named = {name(entity) for entity in negatives}
             assert not named & true
             assert {types[entity] for entity in named} == {types[answer]}
-        if shape.has_intersection:
+        if structure.has_intersection:
             named = {name(entity) for entity in hard_negatives}
             assert named <= answers(graph, truth, query, relaxed=True) - true
             assert {types[entity] for entity in named} == {types[answer]}

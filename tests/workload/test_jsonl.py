@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from halfgraph.errors import FolderError, HalfgraphError, InputError, OtherGraph, QueryError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import NAMED, shape_named
+from halfgraph.query.structures import NAMED, structure_named
 from halfgraph.workload.folder import Workload
 from halfgraph.workload.gathered import gather
 from halfgraph.workload.jsonl import export, import_workload, read_lines
@@ -52,7 +52,7 @@ def same(one: Any, other: Any) -> bool:
 
 def assert_same(one: Questions, other: Questions) -> None:
     for column in fields(one):
-        if column.name != "shape":
+        if column.name != "structure":
             assert same(getattr(one, column.name), getattr(other, column.name)), column.name
 
 
@@ -64,8 +64,8 @@ def test_questions_come_back_as_they_went(
     counts = export(workload, graph, tmp_path / f"q.{ending}", split)
     imported = import_workload(tmp_path / f"q.{ending}", graph, tmp_path / "w").workload
     assert imported.description["questions"] == {split: workload.description["questions"][split]} == {split: counts}
-    for shape in workload.structures(split):
-        assert_same(workload.questions(split, shape), imported.questions(split, shape))
+    for structure in workload.structures(split):
+        assert_same(workload.questions(split, structure), imported.questions(split, structure))
     assert imported.graphs(split) == workload.graphs(split)
 
 
@@ -144,7 +144,7 @@ def test_the_graphs_behind_easy_and_hard_answers_are_found_out(
     assert list(imported.customs) == [split] == list(imported.workload.description["questions"])
     assert imported.workload.graphs(split) == (easy_on, all_on)
     assert imported.customs[split].tried == imported.customs[split].equal > 400
-    assert {shape.short for shape in imported.workload.structures(split)} == {
+    assert {structure.short for structure in imported.workload.structures(split)} == {
         *("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up")
     }
     verified = verify(graph, imported.workload, imported.lines)
@@ -159,13 +159,13 @@ def test_the_five_structures_with_negation_are_imported_and_verified(
     imported = import_workload(write_lines(tmp_path / "q.jsonl", lines), graph, tmp_path / "w")
     split = "valid" if all_on == "known" else "test"
     assert imported.workload.graphs(split) == (easy_on, all_on)
-    assert {shape.short for shape in imported.workload.structures(split)} == {"2in", "3in", "inp", "pin", "pni"}
+    assert {structure.short for structure in imported.workload.structures(split)} == {"2in", "3in", "inp", "pin", "pni"}
     verified = verify(graph, imported.workload, imported.lines)
     assert verified.equal == verified.queries == len(lines)
     export(imported.workload, graph, tmp_path / "again.jsonl", split)
     again = import_workload(tmp_path / "again.jsonl", graph, tmp_path / "w2", split).workload
-    for shape in again.structures(split):
-        one, other = (some.questions(split, shape) for some in (imported.workload, again))
+    for structure in again.structures(split):
+        one, other = (some.questions(split, structure) for some in (imported.workload, again))
         assert one.anchors.tolist() == other.anchors.tolist()
         assert one.relations.tolist() == other.relations.tolist()
 
@@ -196,9 +196,9 @@ def test_verification_finds_a_tampered_answer_and_says_where(graph: Graph, tmp_p
 def test_the_first_hard_answer_is_the_answer_and_there_are_no_negatives(graph: Graph, tmp_path: Path) -> None:
     lines = [line for line in published(graph, some_queries(6), "train", "known") if isinstance(line["query"][0], str)]
     imported = import_workload(write_lines(tmp_path / "q.jsonl", lines), graph, tmp_path / "w").workload
-    for shape in imported.structures("valid"):
-        questions = imported.questions("valid", shape)
-        own = [line for line in lines if len(line["query"][1]) == shape.relation_count]
+    for structure in imported.structures("valid"):
+        questions = imported.questions("valid", structure)
+        own = [line for line in lines if len(line["query"][1]) == structure.relation_count]
         names = [graph.entities.name(int(answer)) for answer in questions.answers]
         assert names == [(line["hard"] or line["easy"])[0] for line in own]
         assert (questions.negative == -1).all()
@@ -233,14 +233,14 @@ def test_relations_may_be_called_what_marks_a_union_or_a_negation(tmp_path: Path
     ]
     gathered, aside = gather(read_lines(write_lines(tmp_path / "q.jsonl", lines)), names, lambda _: None)
     assert not aside
-    assert [rows.shape.short for rows in gathered["held out"].values()] == ["1p", "2p", "up"]
+    assert [rows.structure.short for rows in gathered["held out"].values()] == ["1p", "2p", "up"]
 
 
 def test_every_named_structure_has_nested_lists() -> None:
-    for shape in NAMED:
-        nested = to_nested(shape.query, lambda place: f"e{place}", lambda place: f"r{place}")
-        assert str(nested).count("'e") == shape.anchor_count
-        assert str(nested).count("'r") == shape.relation_count
+    for structure in NAMED:
+        nested = to_nested(structure.query, lambda place: f"e{place}", lambda place: f"r{place}")
+        assert str(nested).count("'e") == structure.anchor_count
+        assert str(nested).count("'r") == structure.relation_count
 
 
 GOOD = '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e2"]}'
@@ -320,7 +320,7 @@ def test_blank_lines_are_passed_over_and_counted_as_lines(graph: Graph, tmp_path
 
 
 def test_an_export_is_limited_by_structure(graph: Graph, workload: Workload, tmp_path: Path) -> None:
-    chosen = [shape_named("2i"), shape_named("2p")]
+    chosen = [structure_named("2i"), structure_named("2p")]
     counts = export(workload, graph, tmp_path / "q.jsonl", "test", chosen, limit=3)
     assert counts == {"2-chain": 3, "2-inter": 3}
     assert [line["structure"] for line in read_json_lines(tmp_path / "q.jsonl")] == ["2p"] * 3 + ["2i"] * 3
@@ -328,7 +328,7 @@ def test_an_export_is_limited_by_structure(graph: Graph, workload: Workload, tmp
 
 def test_an_export_says_what_the_workload_does_not_have(graph: Graph, workload: Workload, tmp_path: Path) -> None:
     with pytest.raises(FolderError, match=r"has no test questions of 2-union. It has train: 1-chain"):
-        export(workload, graph, tmp_path / "q.jsonl", "test", [shape_named("2u")])
+        export(workload, graph, tmp_path / "q.jsonl", "test", [structure_named("2u")])
     (tmp_path / "q.jsonl").write_text("mine")
     with pytest.raises(FolderError, match="is already there"):
         export(workload, graph, tmp_path / "q.jsonl", "test")

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from halfgraph.query.exact import Exact
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, UNIONS, shape_named
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, UNIONS, structure_named
 from halfgraph.workload import sampling
-from halfgraph.workload.negatives import Judging, draw_distinct, fresh_negatives, held_out_edges, judged, others
+from halfgraph.workload.negatives import NegativeCounts, draw_distinct, fresh_negatives, held_out_edges, judged, others
 from halfgraph.workload.sampling import Questions, Sampler, every_edge
 from query_oracles import answers, is_answer
 from small_graphs import Small, smalls, splits
@@ -23,14 +23,14 @@ def _impatient(monkeypatch):
     monkeypatch.setattr(sampling, "PATIENCE", 1)
 
 
-@pytest.mark.parametrize("shape", [*STRUCTURES, *UNIONS], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("structure", [*STRUCTURES, *UNIONS], ids=lambda structure: structure.name)
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(split=splits(), seed=seeds, most=st.integers(1, 6), one_in=st.integers(1, 3))
-def test_easy_and_hard_answers_and_all_negatives_are_just_those(shape, split, seed, most, one_in):
+def test_easy_and_hard_answers_and_all_negatives_are_just_those(structure, split, seed, most, one_in):
     sampler = Sampler(split.whole.graph, "triples", split.train.graph, split.known.graph, threads=1)
-    drawn = sampler.draw(shape, 6, seed).questions
-    questions = judged(drawn, sampler, seed, Judging(most, one_in))
+    drawn = sampler.draw(structure, 6, seed).questions
+    questions = judged(drawn, sampler, seed, NegativeCounts(most, one_in))
     whole, train = split.whole.plain, split.train.plain
     for i in range(len(questions)):
         query, answer = questions.query(i), int(questions.answers[i])
@@ -39,7 +39,7 @@ def test_easy_and_hard_answers_and_all_negatives_are_just_those(shape, split, se
         assert questions.hard[i].tolist() == sorted(set(everything) - set(easy))
         assert answer in questions.hard[i]
         mates = [entity for entity in whole.entities if whole.types[entity] == whole.types[answer]]
-        relaxed = answers(whole, query, relaxed=True) if shape.has_intersection else []
+        relaxed = answers(whole, query, relaxed=True) if structure.has_intersection else []
         for found, candidates in ((questions.negatives[i], mates), (questions.hard_negatives[i], relaxed)):
             right = sorted(set(candidates) & set(mates) - set(everything))
             assert len(found) == (min(most, len(right)) if i % one_in == 0 else 0)
@@ -47,15 +47,15 @@ def test_easy_and_hard_answers_and_all_negatives_are_just_those(shape, split, se
             assert found.tolist() == sorted(set(found.tolist()))
 
 
-@pytest.mark.parametrize("shape", STRUCTURES, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: structure.name)
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(split=splits(), seed=seeds)
-def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_either(shape, split, seed):
+def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_either(structure, split, seed):
     graphs = (split.train.graph, split.train.graph, split.whole.graph)
     sampler = Sampler(split.known.graph, "triples", *graphs, threads=1)
-    drawn = sampler.draw(shape, 6, seed).questions
-    questions = judged(drawn, sampler, seed, Judging(5, 1))
+    drawn = sampler.draw(structure, 6, seed).questions
+    questions = judged(drawn, sampler, seed, NegativeCounts(5, 1))
     for i in range(len(questions)):
         right = set(answers(split.whole.plain, questions.query(i)))
         wrong = {int(questions.negative[i]), int(questions.hard_negative[i]), *questions.negatives[i].tolist()}
@@ -67,8 +67,8 @@ def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_eit
 
 def test_no_questions_are_judged_to_none():
     small = Small(((0, 0, 1),), (2,), 2)
-    none = every_edge(small.graph, shape_named("1p")).take(np.array([], int))
-    found = judged(none, Sampler(small.graph, threads=1), 0, Judging())
+    none = every_edge(small.graph, structure_named("1p")).take(np.array([], int))
+    found = judged(none, Sampler(small.graph, threads=1), 0, NegativeCounts())
     assert len(found) == len(found.easy) == len(found.hard) == len(found.negatives) == len(found.hard_negatives) == 0
 
 
@@ -86,7 +86,7 @@ def questions_of(small: Small, name: str, count: int = 8) -> Questions:
     """Questions drawn without any negative."""
     return (
         Sampler(small.graph, threads=1)
-        .draw(shape_named(name), count, 1, negatives=False, hard_negatives=False)
+        .draw(structure_named(name), count, 1, negatives=False, hard_negatives=False)
         .questions
     )
 
@@ -125,7 +125,7 @@ def test_held_out_triples_are_questions_once_in_each_direction(split, seed, coun
     train, whole = split.train.plain, split.whole.plain
     held_out = split.whole.part(sorted(set(split.whole.triples) - set(split.known.triples)))
     sampler = Sampler(split.whole.graph, "triples", split.train.graph, split.known.graph, threads=1)
-    drawn = held_out_edges(held_out.graph, sampler, shape_named("1p"), count, seed)
+    drawn = held_out_edges(held_out.graph, sampler, structure_named("1p"), count, seed)
     questions = drawn.questions
     rows = zip(
         questions.anchors[:, 0].tolist(), questions.relations[:, 0].tolist(), questions.answers.tolist(), strict=True
@@ -148,12 +148,12 @@ def _has_negative(whole, edge) -> bool:
 
 
 @pytest.mark.usefixtures("_impatient")
-@pytest.mark.parametrize("shape", [*STRUCTURES[1:], NEIGHBOURHOODS[0]], ids=lambda shape: shape.name)
+@pytest.mark.parametrize("structure", [*STRUCTURES[1:], NEIGHBOURHOODS[0]], ids=lambda structure: structure.name)
 @few
 @given(split=splits(), seed=seeds)
-def test_distinct_questions_differ_whatever_the_order_of_their_parts(shape, split, seed):
+def test_distinct_questions_differ_whatever_the_order_of_their_parts(structure, split, seed):
     sampler = Sampler(split.whole.graph, "answers", split.train.graph, threads=1)
-    drawn = draw_distinct(sampler, shape, 12, seed)
+    drawn = draw_distinct(sampler, structure, 12, seed)
     found = [(drawn.questions.query(i), int(drawn.questions.answers[i])) for i in range(len(drawn.questions))]
     assert len(set(found)) == len(found) <= 12
     assert drawn.tally.get("kept", 0) == len(found)
@@ -162,17 +162,17 @@ def test_distinct_questions_differ_whatever_the_order_of_their_parts(shape, spli
 def test_distinct_questions_are_found_until_there_are_no_more():
     triples = [(0, 0, 3), (1, 0, 3), (2, 2, 3), (0, 2, 4), (1, 0, 4), (2, 0, 5), (0, 0, 5), (1, 2, 6), (2, 2, 6)]
     small = Small(tuple(triples), (3, 5), 4)
-    shape = shape_named("2i")
+    structure = structure_named("2i")
     possible = set()
     for answer in small.plain.entities:
         edges = [(anchor, relation) for anchor, relation, tail in small.plain.edges if tail == answer]
         for (one, by), (other, via) in combinations(edges, 2):
-            query = shape.fill(np.array([one, other]), np.array([by, via]))
+            query = structure.fill(np.array([one, other]), np.array([by, via]))
             mates = [mate for mate in small.plain.entities if small.plain.types[mate] == small.plain.types[answer]]
             relaxed = set(answers(small.plain, query, relaxed=True)) & set(mates)
             if relaxed - set(answers(small.plain, query)):
                 possible.add((query, answer))
-    drawn = draw_distinct(Sampler(small.graph), shape, 2_000, 0)
+    drawn = draw_distinct(Sampler(small.graph), structure, 2_000, 0)
     found = [(drawn.questions.query(i), int(drawn.questions.answers[i])) for i in range(len(drawn.questions))]
     assert set(found) == possible
     assert len(found) == len(possible)
@@ -186,7 +186,7 @@ def test_distinct_questions_are_as_many_as_asked_for_and_the_same_for_any_number
     small = Small(tuple(sorted(triples)), (20, 40), 6)
     train = small.part(list(small.triples[::2]))
     drawn = [
-        draw_distinct(Sampler(small.graph, "relations", train.graph, threads=threads), shape_named("ip"), 3_000, 4)
+        draw_distinct(Sampler(small.graph, "relations", train.graph, threads=threads), structure_named("ip"), 3_000, 4)
         for threads in (1, 2, 3)
     ]
     assert [len(some.questions) for some in drawn] == [3_000] * 3

@@ -11,7 +11,7 @@ import pytest
 
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.query.structures import shape_named
+from halfgraph.query.structures import structure_named
 from halfgraph.workload.jsonl import Imported, import_workload
 from halfgraph.workload.pickles import load_dictionary
 from halfgraph.workload.verification import verify
@@ -102,13 +102,13 @@ def boxes(folder: Path, split: str, lines: list[tuple[str, dict[str, Any]]], wit
 def told(graph: Graph, imported: Imported, split: str) -> set[Any]:
     """The queries of a split with their answers, whatever their order."""
     found = set()
-    for shape in imported.workload.structures(split):
-        questions = imported.workload.questions(split, shape)
+    for structure in imported.workload.structures(split):
+        questions = imported.workload.questions(split, structure)
         assert questions.easy is not None
         for row in range(len(questions)):
             hard = () if questions.hard is None else tuple(questions.hard[row].tolist())
             columns = (questions.anchors[row], questions.relations[row], questions.easy[row])
-            found.add((shape.short, *(tuple(column.tolist()) for column in columns), hard))
+            found.add((structure.short, *(tuple(column.tolist()) for column in columns), hard))
     return found
 
 
@@ -180,7 +180,7 @@ def test_negations_are_read_and_those_that_stand_alone_set_aside(graph: Graph, t
         dump(path, {**load_dictionary(path), usual: {6 if part == "hard" else 4}, de_morgan: {2}})
     imported = import_workload(tmp_path, graph, tmp_path / "w").workload
     assert imported.description["set_aside"] == {"with a negation that stands alone": 1}
-    found = imported.questions("valid", shape_named("2in"))
+    found = imported.questions("valid", structure_named("2in"))
     assert found.relations.tolist() == [[0, 3]]
     assert [[graph.entities.name(each) for each in row] for row in found.anchors] == [["e28", "e27"]]
 

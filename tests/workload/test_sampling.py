@@ -7,15 +7,16 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import DRAWN, NEGATIONS, NEIGHBOURHOODS, UNIONS, Shape, path, shape_named
-from halfgraph.query.tree import Intersect, Negate, Project, disjuncts, nodes, without_negation
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.structures import DRAWN, NEGATIONS, NEIGHBOURHOODS, UNIONS, Structure, path, structure_named
+from halfgraph.query.tree import Intersect, Negate, Project, nodes
 from halfgraph.workload import sampling
 from halfgraph.workload.drawing import PATIENCE, REASONS
 from halfgraph.workload.sampling import HOW, Questions, Sampler, every_edge
 from query_oracles import answers, clean_paths, graph_of, is_likely
 from small_graphs import Small, smalls, splits
 
-by_name = pytest.mark.parametrize("shape", [*NEIGHBOURHOODS, *DRAWN], ids=lambda shape: shape.name)
+by_name = pytest.mark.parametrize("structure", [*NEIGHBOURHOODS, *DRAWN], ids=lambda structure: structure.name)
 seeds = st.integers(0, 2**40)
 uniforms = st.sampled_from(sorted(HOW))
 
@@ -33,8 +34,8 @@ few = settings(max_examples=12, suppress_health_check=[HealthCheck.function_scop
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(small=smalls(8), uniform=uniforms, seed=seeds)
-def test_a_sampled_answer_is_an_answer_and_a_negative_is_not(shape, small, uniform, seed):
-    drawn = Sampler(small.graph, uniform, threads=1).draw(shape, 6, seed)
+def test_a_sampled_answer_is_an_answer_and_a_negative_is_not(structure, small, uniform, seed):
+    drawn = Sampler(small.graph, uniform, threads=1).draw(structure, 6, seed)
     questions, plain = drawn.questions, small.plain
     assert drawn.tally.get("kept", 0) == len(questions) <= 6
     for i in range(len(questions)):
@@ -44,7 +45,7 @@ def test_a_sampled_answer_is_an_answer_and_a_negative_is_not(shape, small, unifo
         negative = int(questions.negative[i])
         assert negative not in right
         assert plain.types[negative] == plain.types[answer]
-        if shape.has_intersection:
+        if structure.has_intersection:
             hard = int(questions.hard_negative[i])
             assert hard in answers(plain, query, relaxed=True)
             assert hard not in right
@@ -57,8 +58,8 @@ def test_a_sampled_answer_is_an_answer_and_a_negative_is_not(shape, small, unifo
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(small=smalls(8), uniform=uniforms, seed=seeds)
-def test_no_edge_is_used_twice_and_none_stepped_back_over(shape, small, uniform, seed):
-    questions = Sampler(small.graph, uniform, threads=1).draw(shape, 6, seed, negatives=False, hard_negatives=False)
+def test_no_edge_is_used_twice_and_none_stepped_back_over(structure, small, uniform, seed):
+    questions = Sampler(small.graph, uniform, threads=1).draw(structure, 6, seed, negatives=False, hard_negatives=False)
     for i in range(len(questions.questions)):
         query, answer = questions.questions.query(i), int(questions.questions.answers[i])
         for_answer = (
@@ -70,20 +71,20 @@ def test_no_edge_is_used_twice_and_none_stepped_back_over(shape, small, uniform,
     assert not questions.questions.missing.any()
 
 
-@pytest.mark.parametrize("shape", DRAWN, ids=lambda shape: shape.name)
+@pytest.mark.parametrize("structure", DRAWN, ids=lambda structure: structure.name)
 @pytest.mark.usefixtures("_impatient")
 @few
 @given(split=splits(), uniform=uniforms, seed=seeds)
-def test_a_held_out_question_needs_a_held_out_triple(shape, split, uniform, seed):
+def test_a_held_out_question_needs_a_held_out_triple(structure, split, uniform, seed):
     sampler = Sampler(split.whole.graph, uniform, split.train.graph, split.known.graph, threads=1)
-    questions = sampler.draw(shape, 6, seed).questions
+    questions = sampler.draw(structure, 6, seed).questions
     train, known, whole = set(split.train.triples), set(split.known.triples), split.whole.plain
     for i in range(len(questions)):
         query, answer = questions.query(i), int(questions.answers[i])
         assert answer in answers(whole, query)
         assert answer not in answers(split.train.plain, query)
         assert int(questions.negative[i]) not in answers(whole, query)
-        if shape.has_intersection:
+        if structure.has_intersection:
             hard = int(questions.hard_negative[i])
             assert hard in answers(whole, query, relaxed=True)
             assert hard not in answers(whole, query)
@@ -96,10 +97,10 @@ def test_a_held_out_question_needs_a_held_out_triple(shape, split, uniform, seed
         )
 
 
-@pytest.mark.parametrize("shape", NEGATIONS, ids=lambda shape: shape.name)
-def test_a_negation_rules_something_out(shape):
+@pytest.mark.parametrize("structure", NEGATIONS, ids=lambda structure: structure.name)
+def test_a_negation_rules_something_out(structure):
     small = busy(200)
-    questions = Sampler(small.graph, threads=1).draw(shape, 40, 3).questions
+    questions = Sampler(small.graph, threads=1).draw(structure, 40, 3).questions
     assert len(questions) == 40
     for i in range(40):
         joint = next(node for node in nodes(questions.query(i)) if isinstance(node, Intersect))
@@ -108,9 +109,9 @@ def test_a_negation_rules_something_out(shape):
         assert ruled_out - {int(questions.answers[i])}
 
 
-@pytest.mark.parametrize("shape", UNIONS, ids=lambda shape: shape.name)
-def test_the_answer_of_a_union_seldom_is_one_by_every_part(shape):
-    questions = Sampler(busy(200).graph, threads=1).draw(shape, 200, 3).questions
+@pytest.mark.parametrize("structure", UNIONS, ids=lambda structure: structure.name)
+def test_the_answer_of_a_union_seldom_is_one_by_every_part(structure):
+    questions = Sampler(busy(200).graph, threads=1).draw(structure, 200, 3).questions
     ways = [[answers(busy(200).plain, way) for way in disjuncts(questions.query(i))] for i in range(50)]
     by = [sum(int(questions.answers[i]) in found for found in some) for i, some in enumerate(ways)]
     assert min(by) == 1
@@ -144,7 +145,7 @@ def assert_same(one: Questions, other: Questions) -> None:
 @pytest.mark.parametrize("name", ["2p", "3i", "ip", "5i"])
 def test_the_same_seed_gives_the_same_questions_for_any_number_of_threads(name):
     graph = busy().graph
-    drawn = [Sampler(graph, threads=threads).draw(shape_named(name), 20_000, 7) for threads in (1, 2, 3)]
+    drawn = [Sampler(graph, threads=threads).draw(structure_named(name), 20_000, 7) for threads in (1, 2, 3)]
     assert len(drawn[0].questions) == 20_000
     for other in drawn[1:]:
         assert_same(drawn[0].questions, other.questions)
@@ -155,7 +156,7 @@ def test_held_out_questions_are_the_same_for_any_number_of_threads():
     whole = busy()
     train = whole.part(list(whole.triples[:800]))
     drawn = [
-        Sampler(whole.graph, "triples", train.graph, threads=n).draw(shape_named("pi"), 9_000, 7) for n in (1, 2, 3)
+        Sampler(whole.graph, "triples", train.graph, threads=n).draw(structure_named("pi"), 9_000, 7) for n in (1, 2, 3)
     ]
     assert len(drawn[0].questions) == 9_000
     for other in drawn[1:]:
@@ -168,7 +169,7 @@ def test_a_poor_yield_is_the_same_for_any_number_of_threads(monkeypatch):
     # One entity in 150 has seven neighbours, and few draws of seven edges take each once.
     triples = [(0, 0, 1 + tail) for tail in range(7)] + [(place, 0, place + 1) for place in range(8, 150, 2)]
     graph = graph_of(triples, [150], 2)
-    drawn = [Sampler(graph, threads=n).draw(shape_named("7i"), 640, 1, hard_negatives=False) for n in (1, 2, 3)]
+    drawn = [Sampler(graph, threads=n).draw(structure_named("7i"), 640, 1, hard_negatives=False) for n in (1, 2, 3)]
     assert 0 < len(drawn[0].questions) < 640
     for other in drawn[1:]:
         assert_same(drawn[0].questions, other.questions)
@@ -178,13 +179,13 @@ def test_a_poor_yield_is_the_same_for_any_number_of_threads(monkeypatch):
 def test_streams_seeds_and_structures_differ():
     sampler = Sampler(busy().graph, threads=1)
     draws = [
-        sampler.draw(shape_named("2p"), 100, 1),
-        sampler.draw(shape_named("2p"), 100, 2),
-        sampler.draw(shape_named("2p"), 100, 1, stream=1),
-        sampler.draw(shape_named("3p"), 100, 1),
+        sampler.draw(structure_named("2p"), 100, 1),
+        sampler.draw(structure_named("2p"), 100, 2),
+        sampler.draw(structure_named("2p"), 100, 1, stream=1),
+        sampler.draw(structure_named("3p"), 100, 1),
     ]
     assert len({drawn.questions.answers.tobytes() for drawn in draws}) == len(draws)
-    assert_same(draws[0].questions, sampler.draw(shape_named("2p"), 100, 1).questions)
+    assert_same(draws[0].questions, sampler.draw(structure_named("2p"), 100, 1).questions)
 
 
 # Entities 0..5 of different degrees; 6 and 7 have no edge; relation 4 has none.
@@ -193,7 +194,9 @@ UNEVEN = Small(((0, 0, 1), (0, 0, 2), (0, 0, 3), (0, 2, 4), (1, 2, 0), (5, 0, 5)
 
 def drawn_edges(uniform: str) -> Counter[tuple[int, int, int]]:
     """How often each edge is drawn as a one-edge question."""
-    questions = Sampler(UNEVEN.graph, uniform, threads=1).draw(shape_named("1p"), 30_000, 11, negatives=False).questions
+    questions = (
+        Sampler(UNEVEN.graph, uniform, threads=1).draw(structure_named("1p"), 30_000, 11, negatives=False).questions
+    )
     rows = zip(
         questions.anchors[:, 0].tolist(), questions.relations[:, 0].tolist(), questions.answers.tolist(), strict=True
     )
@@ -229,7 +232,7 @@ def test_on_a_graph_where_all_look_alike_every_path_is_as_likely(uniform):
     complete = [(head, 0, tail) for head in range(5) for tail in range(head)]
     # Every relation by its inverse too, so that all edges look alike from all ends.
     graph = graph_of([*complete, *((tail, 0, head) for head, _, tail in complete)], [5], 2)
-    questions = Sampler(graph, uniform, threads=1).draw(shape_named("2p"), 60_000, 3, negatives=False).questions
+    questions = Sampler(graph, uniform, threads=1).draw(structure_named("2p"), 60_000, 3, negatives=False).questions
     rows = np.column_stack([questions.anchors, questions.relations, questions.answers])
     paths, counts = np.unique(rows, axis=0, return_counts=True)
     # From 5 anchors to 4 others, over 3 entities between, in 2 * 2 directions; and there and back over another edge.
@@ -268,21 +271,21 @@ NO_NEGATIVE, NO_HARD = "no negative of the answer's type", "no hard negative"
     ],
 )
 def test_a_graph_that_cannot_fill_a_structure_says_why_and_soon(small, name, reasons):
-    drawn = Sampler(small.graph).draw(shape_named(name), 200_000, 0)
+    drawn = Sampler(small.graph).draw(structure_named(name), 200_000, 0)
     assert len(drawn.questions) == 0
     assert set(drawn.tally) == reasons <= set(REASONS)
     assert sum(drawn.tally.values()) <= PATIENCE
-    assert drawn.questions.anchors.shape == (0, shape_named(name).anchor_count)
+    assert drawn.questions.anchors.shape == (0, structure_named(name).anchor_count)
 
 
 @pytest.mark.parametrize("uniform", sorted(HOW))
 def test_a_graph_without_edges_is_given_up_however_targets_are_drawn(uniform):
-    assert Sampler(EMPTY.graph, uniform).draw(shape_named("2p"), 10, 0).tally == {NO_EDGE: PATIENCE}
+    assert Sampler(EMPTY.graph, uniform).draw(structure_named("2p"), 10, 0).tally == {NO_EDGE: PATIENCE}
 
 
 def test_nothing_held_out_gives_no_held_out_question():
     graph = busy().graph
-    drawn = Sampler(graph, known=graph, threads=1).draw(shape_named("2p"), 100, 0)
+    drawn = Sampler(graph, known=graph, threads=1).draw(structure_named("2p"), 100, 0)
     assert len(drawn.questions) == 0
     assert set(drawn.tally) == {"no held-out triple in it", TWICE}
 
@@ -291,41 +294,43 @@ def test_a_structure_that_is_hard_to_fill_gives_as_many_as_there_are():
     # Two questions in all among many edges: only 1 and 2 have two edges, both from the same pair.
     lonely = [(place, 0, place + 1) for place in range(4, 200, 2)]
     small = Small((*lonely, (0, 0, 1), (0, 0, 2), (3, 0, 1), (3, 0, 2)), (200,), 2)
-    drawn = Sampler(small.graph).draw(shape_named("2i"), 500, 0, hard_negatives=False)
+    drawn = Sampler(small.graph).draw(structure_named("2i"), 500, 0, hard_negatives=False)
     assert len(drawn.questions) == 500
     assert set(drawn.questions.answers.tolist()) <= {0, 1, 2, 3}
 
 
 def test_neighbourhoods_are_different_edges_around_their_centre():
     small = busy(400)
-    for shape in NEIGHBOURHOODS:
-        questions = Sampler(small.graph, threads=1).draw(shape, 200, 0, negatives=False, hard_negatives=False).questions
-        assert questions.anchors.shape == questions.relations.shape == (200, shape.relation_count)
+    for structure in NEIGHBOURHOODS:
+        questions = (
+            Sampler(small.graph, threads=1).draw(structure, 200, 0, negatives=False, hard_negatives=False).questions
+        )
+        assert questions.anchors.shape == questions.relations.shape == (200, structure.relation_count)
         for i in range(200):
             edges = set(zip(questions.anchors[i].tolist(), questions.relations[i].tolist(), strict=True))
-            assert len(edges) == shape.relation_count
+            assert len(edges) == structure.relation_count
             assert all((anchor, relation, questions.answers[i]) in small.plain.edges for anchor, relation in edges)
 
 
 def test_no_questions_are_drawn_where_none_are_asked_for():
-    drawn = Sampler(busy().graph).draw(shape_named("pi"), 0, 0)
+    drawn = Sampler(busy().graph).draw(structure_named("pi"), 0, 0)
     assert len(drawn.questions) == 0
     assert drawn.tally == {}
 
 
 def test_a_structure_with_a_shared_variable_or_a_type_is_refused():
     shared = Project(path(0, 0), 1)
-    joined = Shape("own", "own", Intersect((Project(shared, 2), Project(shared, 3))))
-    restricted = Shape("own", "own", Project(path(0, 0), 1, type_id=0))
-    for shape, problem in ((joined, "uses a variable twice"), (restricted, "restricts a type")):
+    joined = Structure("own", "own", Intersect((Project(shared, 2), Project(shared, 3))))
+    restricted = Structure("own", "own", Project(path(0, 0), 1, type_id=0))
+    for structure, problem in ((joined, "uses a variable twice"), (restricted, "restricts a type")):
         with pytest.raises(SettingError, match=problem):
-            Sampler(busy().graph).draw(shape, 10, 0)
+            Sampler(busy().graph).draw(structure, 10, 0)
 
 
 def test_a_structure_of_ones_own_is_drawn_as_any_other():
     small = busy()
-    shape = Shape("own", "own", Intersect((path(0, 0, 1), path(1, 2, 3), path(2, 4))))
-    questions = Sampler(small.graph).draw(shape, 20, 0).questions
+    structure = Structure("own", "own", Intersect((path(0, 0, 1), path(1, 2, 3), path(2, 4))))
+    questions = Sampler(small.graph).draw(structure, 20, 0).questions
     assert len(questions) == 20
     for i in range(20):
         found = answers(small.plain, questions.query(i))
@@ -336,7 +341,7 @@ def test_a_structure_of_ones_own_is_drawn_as_any_other():
 
 @given(smalls())
 def test_every_edge_is_a_question_once_in_each_direction(small):
-    questions = every_edge(small.graph, shape_named("1p"))
+    questions = every_edge(small.graph, structure_named("1p"))
     rows = list(
         zip(
             questions.anchors[:, 0].tolist(),
@@ -350,11 +355,11 @@ def test_every_edge_is_a_question_once_in_each_direction(small):
 
 
 def test_some_of_the_questions_keep_all_their_columns():
-    questions = Sampler(busy().graph).draw(shape_named("pi"), 5, 0).questions
+    questions = Sampler(busy().graph).draw(structure_named("pi"), 5, 0).questions
     full = Questions(
         *(
             getattr(questions, name)
-            for name in ("shape", "anchors", "relations", "answers", "negative", "hard_negative")
+            for name in ("structure", "anchors", "relations", "answers", "negative", "hard_negative")
         ),
         easy=Ragged.of([np.arange(size, dtype=np.int32) for size in range(5)]),
     )

@@ -1,7 +1,7 @@
 """Many questions at once: those of one form are columns of one query, walked, compared and answered together."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,8 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import Index
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import Batch, compile_query
-from halfgraph.query.tree import Anchor, Negate, Project, Query, disjuncts, nodes, type_of, without_negation
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.tree import Anchor, Negate, Query, type_of
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.templates import Names as Named
 from halfgraph.sparql.templates import Template
@@ -40,19 +41,7 @@ class Together:
     @cached_property
     def query(self) -> Query:
         """What all of them ask, with columns in place of names."""
-        built: dict[int, Query] = {}
-        anchors, relations = iter(self.batch.anchors.T), iter(self.batch.relations.T)
-        for node in nodes(self.reading.query):
-            match node:
-                case Anchor():
-                    built[id(node)] = Anchor(next(anchors))
-                case Project():
-                    built[id(node)] = Project(built[id(node.source)], next(relations), node.type_id)
-                case Negate():
-                    built[id(node)] = Negate(built[id(node.part)])
-                case _:
-                    built[id(node)] = type(node)(tuple(built[id(part)] for part in node.parts), node.type_id)
-        return built[id(self.reading.query)]
+        return self.batch.tree()
 
 
 def gather(found: Iterable[tuple[int, Template, Named]]) -> Iterator[Together]:
@@ -64,7 +53,7 @@ def gather(found: Iterable[tuple[int, Template, Named]]) -> Iterator[Together]:
     for some in by_template.values():
         group = _of_template(some)
         reading, program = group.reading, group.batch.program
-        steps = tuple(getattr(program, one.name).tobytes() for one in fields(program))
+        steps = tuple(array.tobytes() for array in program.arrays)
         key = (*steps, reading.target, reading.distinct, reading.limit, reading.offset)
         by_form.setdefault(key, []).append(group)
     for groups in by_form.values():
@@ -105,7 +94,7 @@ class Batches:
         The store has more than the graph: literals, several classes of an entity, what was set aside. Where a query
         keeps to relations all of whose statements are the graph's triples, the two have the same answers.
         """
-        if (batch.program.types >= 0).any() or batch.program.joins or not batch.relations.size:
+        if (batch.program.types >= 0).any() or batch.program.has_shared_variables or not batch.relations.size:
             return None
         if not all(map(self._is_complete, np.unique(batch.relations // 2).tolist())):
             return None

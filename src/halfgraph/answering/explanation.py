@@ -14,19 +14,9 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
 from halfgraph.model.segments import Groups
 from halfgraph.prediction.embedding import Index
-from halfgraph.query.tree import (
-    Anchor,
-    Intersect,
-    Negate,
-    Project,
-    Query,
-    Union,
-    children,
-    disjuncts,
-    identity,
-    nodes,
-    without_negation,
-)
+from halfgraph.query.canonical import identity
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
 from halfgraph.sparql.reading import Reading
 
 LIKELY = 3  # entities shown for a variable

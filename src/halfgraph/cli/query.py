@@ -33,7 +33,7 @@ def query(
     from halfgraph.graph.store import open_store
     from halfgraph.query.exact import Exact
     from halfgraph.query.rendering import drawing, one_line, to_sparql
-    from halfgraph.query.structures import shape_of
+    from halfgraph.query.structures import structure_name
     from halfgraph.sparql.allowing import allowed
     from halfgraph.sparql.reading import read
 
@@ -47,7 +47,7 @@ def query(
     if json:
         print_json(
             {
-                "structure": shape_of(reading.query),
+                "structure": structure_name(reading.query),
                 "reads": one_line(reading.query, graph, reading.target),
                 "sparql": to_sparql(reading.query, graph, reading.target),
                 "tested_by_the_store": reading.restriction,
@@ -58,7 +58,9 @@ def query(
     note(drawing(reading.query, graph, reading.target))
     if reading.restriction:
         note(f"tested by the store: {reading.restriction}")
-    title = f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {shape_of(reading.query)}"
+    title = (
+        f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure_name(reading.query)}"
+    )
     print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
     if len(names) > top:
         note(f"... and {len(names) - top:,} more; --top shows more of them")

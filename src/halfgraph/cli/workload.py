@@ -12,7 +12,7 @@ from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.structures import Shape
+    from halfgraph.query.structures import Structure
     from halfgraph.workload.folder import Plan, Workload
     from halfgraph.workload.jsonl import Imported
     from halfgraph.workload.verification import Verified
@@ -88,11 +88,11 @@ def sample(
     from halfgraph.graph.folder import Graph
     from halfgraph.workload.folder import Counts, Plan, planned
     from halfgraph.workload.folder import sample as draw
-    from halfgraph.workload.negatives import Judging
+    from halfgraph.workload.negatives import NegativeCounts
 
     graph = Graph.open(folder)
     counts = Counts(two_edges, three_edges, valid, test, neighbourhoods)
-    plan = Plan(counts, seed, uniform.value, _structures(structures), Judging(negatives, one_in), workers)
+    plan = Plan(counts, seed, uniform.value, _structures(structures), NegativeCounts(negatives, one_in), workers)
     if not graph.has_split and (valid or test):
         note("The graph has no split, so there are no validation and test questions. Import it with --split 90/1/9.")
     total = sum(count for rows in planned(plan, graph).values() for count in rows.values())
@@ -101,17 +101,17 @@ def sample(
     _show_sample(made, plan, graph, json, quiet)
 
 
-def _structures(names: str) -> "tuple[Shape, ...]":
+def _structures(names: str) -> "tuple[Structure, ...]":
     """The structures of a list with commas, each once, in the paper's order."""
-    from halfgraph.query.structures import DRAWN, shape_named
+    from halfgraph.query.structures import DRAWN, structure_named
 
-    chosen = [shape_named(name.strip()) for name in names.split(",") if name.strip()]
-    if other := [shape.name for shape in chosen if shape not in DRAWN]:
-        known = ", ".join(shape.short for shape in DRAWN)
+    chosen = [structure_named(name.strip()) for name in names.split(",") if name.strip()]
+    if other := [structure.name for structure in chosen if structure not in DRAWN]:
+        known = ", ".join(structure.short for structure in DRAWN)
         raise SettingError("--structures", f"{', '.join(other)} cannot be drawn", advice=f"Choose from {known}.")
     if not chosen:
         raise SettingError("--structures", "names no structure", advice="Name some, such as 2p,2i.")
-    return tuple(shape for shape in DRAWN if shape in chosen)
+    return tuple(structure for structure in DRAWN if structure in chosen)
 
 
 def _show_sample(made: "Workload", plan: "Plan", graph: "Graph", json: bool, quiet: bool) -> None:
@@ -184,12 +184,12 @@ def export_(
     Example: halfgraph workload export questions --graph people --split test --limit 100 --out test.jsonl.gz
     """
     from halfgraph.graph.folder import Graph
-    from halfgraph.query.structures import shape_named
+    from halfgraph.query.structures import structure_named
     from halfgraph.workload.folder import Workload
     from halfgraph.workload.jsonl import export
 
     opened = Graph.open(graph)
-    chosen = [shape_named(name.strip()) for name in structures.split(",") if name.strip()]
+    chosen = [structure_named(name.strip()) for name in structures.split(",") if name.strip()]
     with counting("questions", quiet or json) as progress:
         counts = export(Workload.open(folder, opened), opened, out, split.value, chosen, limit, progress)
     if str(out) == "-":

@@ -55,14 +55,14 @@ def measures_of(scored: Scored, missing: NDArray[np.int8] | None = None) -> Meas
 def paper_measures(scored: Scored) -> Measures:
     """AUC and percentile by query type; unions are none of the paper's."""
     questions = scored.questions
-    if questions.shape not in STRUCTURES:
+    if questions.structure not in STRUCTURES:
         return {}
     twins = {"": ("negative", "negatives")}
-    if questions.shape.has_intersection:
+    if questions.structure.has_intersection:
         twins[HARD] = ("hard_negative", "hard_negatives")
     found: Measures = {}
     for suffix, (one, many) in twins.items():
-        name = questions.shape.name + suffix
+        name = questions.structure.name + suffix
         there = np.asarray(getattr(questions, one)) >= 0
         found["auc", name] = Pairs(scored.answer.astype(np.float64), getattr(scored, one).astype(np.float64), there)
         sets: Ragged | None = getattr(questions, many)
@@ -74,7 +74,7 @@ def paper_measures(scored: Scored) -> Measures:
 
 def field_measures(scored: Scored) -> Measures:
     """Filtered MRR and Hits of hard answers, the share of them that tie, and the MRR of easy answers."""
-    questions, short = scored.questions, scored.questions.shape.short
+    questions, short = scored.questions, scored.questions.structure.short
     found: Measures = {}
     if questions.hard is not None:
         found |= _ranked(scored, questions.hard.sizes() > 0, np.ones(len(scored.above), dtype=bool), "")
@@ -99,7 +99,7 @@ def by_missing(scored: Scored, missing: NDArray[np.int8]) -> Measures:
 
 def _ranked(scored: Scored, there: NDArray[np.bool_], chosen: NDArray[np.bool_], suffix: str) -> Measures:
     """MRR and Hits of the chosen hard answers: a mean over those of a question, then over questions."""
-    hard, short, ranks = scored.questions.hard, scored.questions.shape.short, scored.ranks
+    hard, short, ranks = scored.questions.hard, scored.questions.structure.short, scored.ranks
     assert hard is not None
     share = np.maximum(mean_by_question(chosen, hard), 1e-12)  # of a question's answers that are chosen
     values: Mapping[str, NDArray[np.float64]] = {

@@ -45,11 +45,11 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
         require_finite(encoder.entities.every().cpu().numpy(), "the entities")
         for questions in sets:
             vectors = query_vectors(encoder, questions)
-            name = questions.shape.name
+            name = questions.structure.name
             right = pair_scores(encoder, vectors, questions.answers)
             require_finite(right, name)
             twins = [(name, questions.negative, questions.negatives)]
-            if questions.shape.has_intersection:
+            if questions.structure.has_intersection:
                 twins.append((name + HARD, questions.hard_negative, questions.hard_negatives))
             for twin, negative, many in twins:
                 there = negative >= 0
@@ -64,7 +64,7 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
 def query_vectors(encoder: Encoder, questions: Questions) -> torch.Tensor:
     """The normalised vectors of some questions (n, d)."""
     pieces = [
-        encoder.encode([questions.shape.fill(questions.anchors[rows], questions.relations[rows])])[0]
+        encoder.encode([questions.structure.fill(questions.anchors[rows], questions.relations[rows])])[0]
         for rows in (slice(first, first + 4096) for first in range(0, len(questions), 4096))
     ]
     return F.normalize(torch.cat(pieces), dim=-1)

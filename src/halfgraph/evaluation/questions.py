@@ -33,7 +33,7 @@ class Asked:
     @property
     def counts(self) -> dict[str, int]:
         """How many questions of each structure."""
-        return {questions.shape.short: len(questions) for questions in self.sets}
+        return {questions.structure.short: len(questions) for questions in self.sets}
 
     def some(self, limit: int, seed: int) -> "Asked":
         """At most so many of each structure, at random."""
@@ -65,7 +65,7 @@ def of_workload(workload: Workload, graph: Graph, split: str, limit: int | None,
     if not shapes:
         has = ", ".join(workload.description["questions"])
         raise FolderError(workload.path, f"has no {split} questions", advice=f"It has: {has}.")
-    sets = [workload.questions(split, shape) for shape in shapes]
+    sets = [workload.questions(split, structure) for structure in shapes]
     on = workload.graphs(split) if split in workload.description.get("graphs", {}) else GRAPHS[split]
     return _asked(sets, graph, on, split, str(workload.path), limit, seed)
 
@@ -107,5 +107,5 @@ def _asked(
 
 
 def _place(questions: Questions) -> int:
-    short = questions.shape.short
+    short = questions.structure.short
     return ORDER.index(short) if short in ORDER else len(ORDER)

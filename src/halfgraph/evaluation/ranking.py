@@ -18,9 +18,9 @@ from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.answerers import Answerer, Scores
-from halfgraph.query._kernels import edges_of, plain, steps_of
+from halfgraph.query._kernels import contiguous, edges_of, steps_of
 from halfgraph.query.exact import Ragged, available_cores, in_pieces
-from halfgraph.query.program import compile_shape
+from halfgraph.query.program import compile_structure
 from halfgraph.workload.sampling import Questions
 
 AT_ONCE = 1 << 23  # scores in memory at a time, for each thread: 32 MB
@@ -62,8 +62,8 @@ def scored(
     hard, easy = _sets(questions.hard, len(questions)), _sets(questions.easy, len(questions))
 
     def some(rows: slice) -> int:
-        scores = answerer.scores(questions.shape, questions.anchors[rows], questions.relations[rows])
-        require_finite(scores, f"{answerer.name}, {questions.shape.name}")
+        scores = answerer.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
+        require_finite(scores, f"{answerer.name}, {questions.structure.name}")
         _pick(found, rows, scores)
         _rank(found, rows, scores, easy, hard)
         if watch is not None:
@@ -141,7 +141,7 @@ def _rank(found: Scored, rows: slice, scores: Scores, easy: Ragged, hard: Ragged
     easy_offsets, hard_offsets = (sets.offsets[rows.start : rows.stop + 1] for sets in (easy, hard))
     values = slice(int(hard_offsets[0]), int(hard_offsets[-1]))
     rank_rows(
-        *map(plain, (scores, easy.values, easy_offsets, hard.values, hard_offsets)),
+        *map(contiguous, (scores, easy.values, easy_offsets, hard.values, hard_offsets)),
         *(found.above[values], found.equal[values], found.recovered[rows]),
     )
 
@@ -159,13 +159,13 @@ def missing_triples(
     """For each hard answer the fewest triples of a way to it that the known graph lacks; -1 where there is no way."""
     hard = _sets(questions.hard, len(questions))
     fewest = np.zeros(len(hard.values), dtype=np.int8)
-    steps, edges, known_edges = steps_of(compile_shape(questions.shape)), edges_of(whole), edges_of(known)
-    anchors, relations, values = plain(questions.anchors), plain(questions.relations), plain(hard.values)
+    steps, edges, known_edges = steps_of(compile_structure(questions.structure)), edges_of(whole), edges_of(known)
+    anchors, relations, values = contiguous(questions.anchors), contiguous(questions.relations), contiguous(hard.values)
 
     def some(rows: slice) -> None:
         offsets = hard.offsets[rows.start : rows.stop + 1]
         out = fewest[int(offsets[0]) : int(offsets[-1])]
-        fewest_missing(edges, known_edges, steps, anchors[rows], relations[rows], values, plain(offsets), out)
+        fewest_missing(edges, known_edges, steps, anchors[rows], relations[rows], values, contiguous(offsets), out)
 
     in_pieces(some, len(questions), threads)
     fewest[fewest == FAR] = -1

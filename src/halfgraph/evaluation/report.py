@@ -10,7 +10,7 @@ from halfgraph.evaluation.protocol import HARD
 from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.ranking import HITS
 from halfgraph.evaluation.results import TYPES
-from halfgraph.query.structures import shape_named
+from halfgraph.query.structures import structure_named
 
 Cell = str | int | float | None
 FEW = 4  # rows that stand side by side, names below one another; more stand below one another
@@ -142,7 +142,7 @@ def _laid_out(
 def short_name(name: str) -> str:
     """A query type by the newer literature's name: 3-inter_chain-hard is pi-hard."""
     base = name.removesuffix(HARD)
-    return shape_named(base).short + name[len(base) :]
+    return structure_named(base).short + name[len(base) :]
 
 
 def by_missing(rows: Sequence[Row]) -> Table:

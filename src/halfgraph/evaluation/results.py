@@ -18,8 +18,8 @@ Figures = Mapping[str, Any]
 Told = Callable[[int], None]  # how many more questions are done
 # The paper's eleven types, in the order of its Figure 4.
 TYPES = (
-    *(shape.name for shape in STRUCTURES),
-    *(shape.name + HARD for shape in STRUCTURES if shape.has_intersection),
+    *(structure.name for structure in STRUCTURES),
+    *(structure.name + HARD for structure in STRUCTURES if structure.has_intersection),
 )
 
 
@@ -78,7 +78,7 @@ def evaluate(
         found.values |= {key: measure.value() for key, measure in measures.items()}
         found.replicates |= replicates(measures, seed, again)
         numbers, counts = np.unique(missing, return_counts=True)
-        answers[questions.shape.short] = dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
+        answers[questions.structure.short] = dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
         told(len(questions))
     return figures_of(answerer.name, found, asked, answers, again)
 

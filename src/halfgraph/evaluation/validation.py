@@ -10,7 +10,7 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.loop import Validate
 from halfgraph.workload.folder import Counts, Plan, Workload, draw
-from halfgraph.workload.negatives import Judging, fresh_negatives
+from halfgraph.workload.negatives import NegativeCounts, fresh_negatives
 from halfgraph.workload.sampling import Questions
 
 DRAWN = 1_000  # validation questions of each structure, where there is no workload
@@ -20,11 +20,11 @@ def validation_questions(graph: Graph, workload: Workload | None, seed: int) -> 
     """The validation questions of a workload, or else fresh ones; none where the graph has no split."""
     if workload is not None:
         # Unions, which published workloads have, are not of the paper's types: they have no one vector.
-        shapes = [shape for shape in workload.structures("valid") if shape in STRUCTURES]
-        return [_with_negatives(graph, workload, workload.questions("valid", shape), seed) for shape in shapes]
+        shapes = [structure for structure in workload.structures("valid") if structure in STRUCTURES]
+        return [_with_negatives(graph, workload, workload.questions("valid", structure), seed) for structure in shapes]
     if not graph.has_split:
         return []
-    plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, judging=Judging(most=200))
+    plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, negatives=NegativeCounts(most=200))
     return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
 
 
@@ -34,7 +34,7 @@ def _with_negatives(graph: Graph, workload: Workload, questions: Questions, seed
         return questions
     view = graph.view(workload.graphs("valid")[1])  # the graph that all their answers are on
     drawn: dict[str, Any] = {"negative": fresh_negatives(view, questions, 1, seed, hard=False)[:, 0]}
-    if questions.shape.has_intersection:
+    if questions.structure.has_intersection:
         drawn["hard_negative"] = fresh_negatives(view, questions, 1, seed, hard=True)[:, 0]
     return replace(questions, **drawn)
 

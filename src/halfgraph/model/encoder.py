@@ -16,7 +16,7 @@ from halfgraph.model.entities import Entities
 from halfgraph.model.intersection import Attention, Counted, Gqe, Simple
 from halfgraph.model.projection import PROJECTIONS, Bilinear
 from halfgraph.query._kernels import count_edges, edges_of
-from halfgraph.query.together import fold_together
+from halfgraph.query.fold import fold_batch
 from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union
 
 
@@ -82,7 +82,7 @@ class Encoder(nn.Module):
 
     def encode(self, queries: Sequence[Query]) -> list[Tensor]:
         """The vectors (n, d) of each batch of queries; all are walked together."""
-        return fold_together(queries, Embedded(self))
+        return fold_batch(queries, Embedded(self))
 
     def score(self, vectors: Tensor, entities: Tensor) -> Tensor:
         """The cosine of query vectors (..., d) and entity vectors (..., d), which are normalised already (eq. 11)."""

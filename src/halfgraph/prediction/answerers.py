@@ -11,8 +11,9 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.model.encoder import Encoder
-from halfgraph.query.structures import Shape
-from halfgraph.query.tree import Meaning, disjuncts, fold, without_negation
+from halfgraph.query.fold import Interpretation, fold
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.structures import Structure
 
 Ids = NDArray[np.int32]
 Scores = NDArray[np.float32]
@@ -25,7 +26,7 @@ class Answerer(Protocol):
     def name(self) -> str:
         """What it is called in tables."""
 
-    def scores(self, shape: Shape, anchors: Ids, relations: Ids) -> Scores:
+    def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
         """The score of every entity for each query of a structure: (n, anchors), (n, relations) -> (n, entities)."""
 
 
@@ -42,9 +43,9 @@ class VectorAnswerer:
         return self.encoder.entities.every().detach()
 
     @torch.no_grad()
-    def scores(self, shape: Shape, anchors: Ids, relations: Ids) -> Scores:
+    def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
         """The score of every entity; a union has the best of its parts; a vector cannot say no."""
-        ways = disjuncts(without_negation(shape.fill(np.asarray(anchors), np.asarray(relations))))
+        ways = disjuncts(without_negation(structure.fill(np.asarray(anchors), np.asarray(relations))))
         best: torch.Tensor | None = None
         for vectors in self.encoder.encode(ways):
             cosines = F.normalize(vectors, dim=-1) @ self._every.t()  # eq. 11
@@ -58,9 +59,9 @@ class MeaningAnswerer:
     """A meaning of queries that yields one score for every entity (entities,), as an answerer."""
 
     name: str
-    meaning: Callable[[], Meaning[Scores]]  # called for each batch, so that a meaning may keep room to work in
+    meaning: Callable[[], Interpretation[Scores]]  # called for each batch, so that a meaning may keep room to work in
 
-    def scores(self, shape: Shape, anchors: Ids, relations: Ids) -> Scores:
+    def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
         """The score of every entity, query by query."""
         meaning = self.meaning()
-        return np.stack([fold(shape.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)])
+        return np.stack([fold(structure.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)])

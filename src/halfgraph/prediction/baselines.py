@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfgraph.evaluation._rank_kernels import alike, groups_of, tail_counts, vote
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.answerers import MeaningAnswerer, Scores
-from halfgraph.query._kernels import edges_of, plain
+from halfgraph.query._kernels import contiguous, edges_of
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, type_of
 
 POPULARITY, NEIGHBOUR_VOTE = "popularity", "neighbour vote"
@@ -37,7 +37,7 @@ class ByRelation:
         """The edges of a graph."""
         order = np.argsort(graph.relations, kind="stable")
         starts = np.searchsorted(graph.relations[order], np.arange(graph.relation_count + 1))
-        return cls(graph, plain(graph.heads()[order]), plain(graph.tails[order]), starts)
+        return cls(graph, contiguous(graph.heads()[order]), contiguous(graph.tails[order]), starts)
 
     def edges(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
         """The heads and the tails of a relation."""
@@ -138,5 +138,5 @@ def popularity(graph: KnowledgeGraph) -> MeaningAnswerer:
 def neighbour_vote(graph: KnowledgeGraph) -> MeaningAnswerer:
     """The neighbour vote on a graph, as an answerer."""
     known, edges = ByRelation.of(graph), edges_of(graph)
-    groups = tuple(map(plain, groups_of(edges)))
+    groups = tuple(map(contiguous, groups_of(edges)))
     return MeaningAnswerer(NEIGHBOUR_VOTE, lambda: NeighbourVote(known, edges, (groups[0], groups[1])))

@@ -19,9 +19,9 @@ from halfgraph.prediction.ensemble import FusedAnswerer
 from halfgraph.prediction.predictors import BOTH, SCORED, VECTOR, Modes, affordable, weigh
 from halfgraph.prediction.predictors import EACH as WEIGHED
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.structures import STRUCTURES, Shape
+from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.workload.folder import Counts, Plan, draw
-from halfgraph.workload.negatives import Judging
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 
 TOP = 10  # answers of each question that are counted
@@ -40,12 +40,14 @@ class First:
 
 
 def validation_questions(
-    graph: Graph, seed: int, each: int = EACH, structures: Sequence[Shape] = STRUCTURES
+    graph: Graph, seed: int, each: int = EACH, structures: Sequence[Structure] = STRUCTURES
 ) -> list[Questions]:
     """Fresh validation questions; none where the graph has no split."""
     if not graph.has_split:
         return []
-    plan = Plan(Counts(0, 0, each, 0, 0), seed + 7, structures=tuple(structures), judging=Judging(NEGATIVES, ONE_IN))
+    plan = Plan(
+        Counts(0, 0, each, 0, 0), seed + 7, structures=tuple(structures), negatives=NegativeCounts(NEGATIVES, ONE_IN)
+    )
     return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
 
 
@@ -53,13 +55,13 @@ def first_answers(answerer: Answerer, encoder: Encoder, questions: Questions, gr
     """The first answers as `ask` would give them on the training triples, judged by the whole graph."""
     batch = questions.batch()
     known, true = (Exact(view).answer_sets(batch) for view in (graph.train, graph.whole))
-    query = questions.shape.fill(questions.anchors, questions.relations)
+    query = questions.structure.fill(questions.anchors, questions.relations)
     types = types_of_answers(encoder, graph.types, query, known)
     size = min(AT_ONCE, max(1, SCORES // graph.train.entity_count))
     scores, right = [np.empty(0)], [np.empty(0, dtype=bool)]
 
     def some_scores(rows: slice) -> NDArray[np.float32]:
-        return answerer.scores(questions.shape, questions.anchors[rows], questions.relations[rows])
+        return answerer.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
 
     for rows, found in in_order(some_scores, len(questions), size):
         for row, of_row in zip(range(rows.start, rows.stop), found, strict=True):
@@ -82,7 +84,7 @@ def _first(scores: Any, known: Ragged, row: int, first: int, last: int, top: int
 
 def calibrated(answerer: Answerer, encoder: Encoder, questions: Iterable[Questions], graph: Graph) -> dict[str, Curve]:
     """The curve of each structure that there are questions of."""
-    found = {some.shape.short: first_answers(answerer, encoder, some, graph) for some in questions}
+    found = {some.structure.short: first_answers(answerer, encoder, some, graph) for some in questions}
     return {name: fit(first.scores, first.right) for name, first in found.items() if len(first.scores)}
 
 
@@ -93,10 +95,10 @@ def reliability(
     found: dict[str, dict[str, Any]] = {}
     for questions in sets:
         first = first_answers(answerer, encoder, questions, graph)
-        confidences = calibration.confidence(mode, questions.shape.query, first.scores)
+        confidences = calibration.confidence(mode, questions.structure.query, first.scores)
         if confidences is not None and len(confidences):
             kept = Reliability.of(confidences, first.right)
-            found[questions.shape.short] = {
+            found[questions.structure.short] = {
                 "ece": round(kept.error(), 4),
                 "confidence": list(kept.confidence),
                 "right": list(kept.right),
@@ -118,13 +120,15 @@ class Remembered:
         """Its name."""
         return self.way.name
 
-    def scores(self, shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> NDArray[np.float32]:
+    def scores(
+        self, structure: Structure, anchors: NDArray[np.int32], relations: NDArray[np.int32]
+    ) -> NDArray[np.float32]:
         """The score of every entity for each query."""
-        if shape.name != self.structure:
-            self.structure, self.found = shape.name, {}
+        if structure.name != self.structure:
+            self.structure, self.found = structure.name, {}
         asked = (anchors.tobytes(), relations.tobytes())
         if asked not in self.found:
-            self.found[asked] = self.way.scores(shape, anchors, relations)
+            self.found[asked] = self.way.scores(structure, anchors, relations)
         return self.found[asked]
 
 

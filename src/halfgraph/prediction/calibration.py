@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
-from halfgraph.query.structures import NAMED, Shape, shape_of
+from halfgraph.query.structures import NAMED, Structure, structure_name
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
 from halfgraph.training.run_folder import write_atomically
 
@@ -130,14 +130,14 @@ class Calibration:
 
 def nearest_structure(query: Query, known: Sequence[str]) -> str:
     """The short name of the known structure that a query is of, or else is most like."""
-    shapes = [shape for shape in NAMED if shape.short in known]
-    own = next((shape.short for shape in shapes if shape.name == shape_of(query)), None)
-    return own or min(shapes, key=lambda shape: _distance(query, shape)).short
+    shapes = [structure for structure in NAMED if structure.short in known]
+    own = next((structure.short for structure in shapes if structure.name == structure_name(query)), None)
+    return own or min(shapes, key=lambda structure: _distance(query, structure)).short
 
 
-def _distance(query: Query, shape: Shape) -> int:
+def _distance(query: Query, structure: Structure) -> int:
     """How much a query differs from a structure in its edges, its longest path, and where paths meet."""
-    return sum(abs(one - other) for one, other in zip(_traits(query), _traits(shape.query), strict=True))
+    return sum(abs(one - other) for one, other in zip(_traits(query), _traits(structure.query), strict=True))
 
 
 def _traits(query: Query) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from halfgraph.prediction.answerers import Answerer
 from halfgraph.prediction.calibration import nearest_structure
 from halfgraph.prediction.logistic import Examples, logistic
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import Shape
+from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Intersect, Query, nodes
 from halfgraph.workload.sampling import Questions
 
@@ -121,10 +121,10 @@ class FusedAnswerer:
     name: str = "both"
     likely: bool = False
 
-    def scores(self, shape: Shape, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Scores:
+    def scores(self, structure: Structure, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Scores:
         """The score of every entity (n, entities)."""
-        fusion = fusion_for(shape.query, self.fusions)
-        by_edges, by_vector = (way.scores(shape, anchors, relations) for way in (self.by_edges, self.by_vector))
+        fusion = fusion_for(structure.query, self.fusions)
+        by_edges, by_vector = (way.scores(structure, anchors, relations) for way in (self.by_edges, self.by_vector))
         return fusion.fuse(by_edges, by_vector, self.backdrop, self.likely)
 
 
@@ -148,11 +148,11 @@ def fit_fusions(
     for questions in sets:
         if questions.hard is None:
             continue
-        found = examples.setdefault(questions.shape.short, [])
-        own = backdrop if questions.shape.has_intersection else backdrop.without_ties()
+        found = examples.setdefault(questions.structure.short, [])
+        own = backdrop if questions.structure.has_intersection else backdrop.without_ties()
 
         def both(rows: slice, some: Questions = questions) -> tuple[Scores, Scores]:
-            asked = (some.shape, some.anchors[rows], some.relations[rows])
+            asked = (some.structure, some.anchors[rows], some.relations[rows])
             return by_edges.scores(*asked), by_vector.scores(*asked)
 
         for rows, scores in in_order(both, len(questions), AT_ONCE):

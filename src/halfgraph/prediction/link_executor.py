@@ -14,20 +14,9 @@ import torch
 import torch.nn.functional as F
 
 from halfgraph.prediction.link_predictor import PIECE, Edges, Ids, Scores, one
-from halfgraph.query.tree import (
-    Anchor,
-    Intersect,
-    Negate,
-    Project,
-    Query,
-    Union,
-    children,
-    disjuncts,
-    fold,
-    nodes,
-    shared_variables,
-    without_negation,
-)
+from halfgraph.query.fold import fold
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes, shared_variables
 
 BEAM = 16
 LARGE = 100_000  # entities above which the query's vectors propose those that likely edges may lead to

@@ -21,7 +21,7 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.prediction._kernels import pass_on, tails_each
 from halfgraph.prediction.baselines import ByRelation
 from halfgraph.prediction.rules import Rules
-from halfgraph.query._kernels import edges_of, plain
+from halfgraph.query._kernels import contiguous, edges_of
 
 Scores = NDArray[np.float32]
 Ids = NDArray[np.int64]
@@ -107,7 +107,7 @@ class Edges:
         """The edges of a graph, likely ones by a model of it."""
         vectors = encoder.entities.every().detach().float().cpu().contiguous()
         arrays = edges_of(graph)
-        groups = tuple(map(plain, groups_of(arrays)))
+        groups = tuple(map(contiguous, groups_of(arrays)))
         step = -(-len(vectors) // LEVEL_SAMPLE)
         return cls(graph, encoder, scale, vectors, ByRelation.of(graph), arrays, groups, vectors[::step])
 

@@ -15,17 +15,16 @@ compiled = njit(cache=True, nogil=True)
 
 
 def edges_of(graph: KnowledgeGraph) -> tuple[Any, ...]:
-    """The arrays of a graph as the kernels take them: plain, read-only, with the ranges of the types."""
-    return tuple(map(plain, (graph.starts, graph.relations, graph.tails, graph.types.starts)))
+    """The arrays of a graph as the kernels take them: contiguous, read-only, with the ranges of the types."""
+    return tuple(map(contiguous, (graph.starts, graph.relations, graph.tails, graph.types.starts)))
 
 
 def steps_of(program: Program) -> tuple[Any, ...]:
     """The arrays of a program as the kernels take them."""
-    columns = (program.operations, program.places, program.types, program.child_starts, program.children)
-    return tuple(map(plain, columns))
+    return tuple(map(contiguous, program.arrays))
 
 
-def plain(array: Any) -> Any:
+def contiguous(array: Any) -> Any:
     """The array as the kernels take it; of one type, mapped from disk or not, so that each kernel is compiled once."""
     view = np.ascontiguousarray(array).view(np.ndarray)
     view.flags.writeable = False

@@ -1,67 +1,201 @@
-"""When two small graphs are the same: colours of their nodes, refined by their neighbours, as a text."""
+"""Canonical forms: when two queries are the same, and which structure they have.
+
+A query's key comes from colours of its nodes, refined by the colours of their neighbours until they tell it from every
+query that is not isomorphic.
+"""
 
 import hashlib
 from collections import Counter
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.query.fold import fold
+from halfgraph.query.tree import (
+    Anchor,
+    Column,
+    Intersect,
+    Negate,
+    Project,
+    Query,
+    Union,
+    attributes,
+    children,
+    nodes,
+    shared_variables,
+)
+
+Rows = NDArray[np.int32]
+
+
+def canonical_key(query: Query) -> str:
+    """Return a string that is equal for two queries exactly if they are isomorphic."""
+    # An anchor is a constant: all anchors of an entity are one node, and are not coloured by their users.
+    order = {identity(node): node for node in nodes(query)}
+    number = {key: position for position, key in enumerate(order)}
+    below = [sorted({number[identity(child)] for child in children(node)}) for node in order.values()]
+    above: list[list[int]] = [[] for _ in order]
+    for upper, lowers in enumerate(below):
+        for lower in lowers:
+            above[lower].append(upper)
+    variables = [position for position, node in enumerate(order.values()) if not isinstance(node, Anchor)]
+    return _Refinement(below, above, variables).key([_label(node) for node in order.values()])
+
+
+def identity(node: Query) -> str | int:
+    """Return what tells a node from the others of its query: the entity of an anchor, else the object's id."""
+    return _text(node.entity) if isinstance(node, Anchor) else id(node)
+
+
+def _label(node: Query) -> str:
+    return _digest(*map(_text, attributes(node).values()))
+
+
+def _text(value: Column | str | None) -> str:
+    """Return an attribute as text; a column differs from a number."""
+    return f"column {np.asarray(value, np.int64).tobytes().hex()}" if isinstance(value, np.ndarray) else str(value)
+
 
 @dataclass(frozen=True)
-class Colouring:
-    """Colours of the nodes of a query, refined by their neighbours until they tell the query from any other.
+class _Refinement:
+    """Colour refinement of a query's nodes, given for each node the nodes below and above it.
 
-    Once all shared variables differ in colour the colours tell everything: from the target on, each node's colour says
-    those below it, and a node with one user needs no telling apart. Shared variables that refinement leaves alike are
-    told apart by marking one after another, each that could be first, and the least text is taken.
+    Once the colours of all shared variables differ, they identify the query: from the target on, each colour includes
+    those below it. Shared variables of equal colour are told apart by marking one of them; the least key over the
+    choices of the first one is taken.
     """
 
     below: list[list[int]]
     above: list[list[int]]
     variables: list[int]
 
-    def text(self, colours: list[str]) -> str:
-        """The least text over the ways to tell alike variables apart."""
-        colours = self.refined(colours)
-        alike = self.alike(colours)
-        if not alike:
-            return self.as_is(colours)
-        # Equal first-come texts mean that the query looks the same from both: one of them is enough.
-        choices = {self.first_come(marked): marked for marked in (_marked(colours, place) for place in alike)}
-        return min(map(self.text, choices.values()))
+    def key(self, colours: list[str]) -> str:
+        """Return the least key over the ways to tell equally coloured variables apart."""
+        colours = self.refine(colours)
+        tied = self.tied(colours)
+        if not tied:
+            return self.summarise(colours)
+        # Choices with equal greedy keys are symmetric: one of them is enough.
+        choices = {self.greedy_key(marked): marked for marked in (_mark(colours, node) for node in tied)}
+        return min(map(self.key, choices.values()))
 
-    def first_come(self, colours: list[str]) -> str:
-        """The text when the first of those alike is marked each time."""
-        colours = self.refined(colours)
-        while alike := self.alike(colours):
-            colours = self.refined(_marked(colours, alike[0]))
-        return self.as_is(colours)
+    def greedy_key(self, colours: list[str]) -> str:
+        """Return the key when the first tied variable is marked each time."""
+        colours = self.refine(colours)
+        while tied := self.tied(colours):
+            colours = self.refine(_mark(colours, tied[0]))
+        return self.summarise(colours)
 
-    def refined(self, colours: list[str]) -> list[str]:
-        """The colours told by those below and above, round after round until no two more differ."""
+    def refine(self, colours: list[str]) -> list[str]:
+        """Combine each colour with those below and above until the number of colours stays the same."""
         while True:
             old, colours = colours, list(colours)
-            for place in self.variables:
-                lower, upper = (sorted(old[other] for other in ends[place]) for ends in (self.below, self.above))
-                colours[place] = digest(old[place], *lower, "|", *upper)
+            for node in self.variables:
+                lower, upper = (sorted(old[other] for other in ends[node]) for ends in (self.below, self.above))
+                colours[node] = _digest(old[node], *lower, "|", *upper)
             if len(set(colours)) == len(set(old)):
                 return colours
 
-    def alike(self, colours: list[str]) -> list[int]:
-        """The shared variables of the least colour that several have; none if all differ."""
-        shared = [place for place in self.variables if len(self.above[place]) > 1]
-        counts = Counter(colours[place] for place in shared)
+    def tied(self, colours: list[str]) -> list[int]:
+        """Return the shared variables of the least colour that several of them have."""
+        shared = [node for node in self.variables if len(self.above[node]) > 1]
+        counts = Counter(colours[node] for node in shared)
         least = min((colour for colour, count in counts.items() if count > 1), default=None)
-        return [place for place in shared if colours[place] == least]
+        return [node for node in shared if colours[node] == least]
 
-    def as_is(self, colours: list[str]) -> str:
-        """The text of the colours; the target's, the last, comes first."""
-        return digest(colours[-1], *sorted(colours[place] for place in self.variables))
-
-
-def _marked(colours: list[str], place: int) -> list[str]:
-    """The colours with one made unlike any other."""
-    return [*colours[:place], digest(colours[place], "this"), *colours[place + 1 :]]
+    def summarise(self, colours: list[str]) -> str:
+        """Return one digest of all colours, the target's first."""
+        return _digest(colours[-1], *sorted(colours[node] for node in self.variables))
 
 
-def digest(*texts: str) -> str:
-    """A short text that stands for several."""
+def _mark(colours: list[str], node: int) -> list[str]:
+    return [*colours[:node], _digest(colours[node], "this"), *colours[node + 1 :]]
+
+
+def _digest(*texts: str) -> str:
     return hashlib.blake2b("\x00".join(texts).encode(), digest_size=12).hexdigest()
+
+
+def structure_formula(query: Query) -> str:
+    """Return the structure of a query as text, the same for every order of its parts: (ap&app)p.
+
+    a is an anchor, p a projection, (x&~y) an intersection with a negation, (x|y) a union, # marks a shared variable.
+    """
+    return fold(query, _Formula(frozenset(map(id, shared_variables(query)))))
+
+
+@dataclass(frozen=True)
+class _Formula:
+    """The interpretation behind `structure_formula`."""
+
+    shared: frozenset[int]
+
+    def anchor(self, node: Anchor) -> str:  # noqa: ARG002
+        return "a"
+
+    def project(self, node: Project, source: str) -> str:
+        return self._marked(node, source + "p")
+
+    def intersect(self, node: Intersect, parts: list[str]) -> str:
+        return self._marked(node, f"({'&'.join(_sorted_once(node, parts))})")
+
+    def union(self, node: Union, parts: list[str]) -> str:
+        return self._marked(node, f"({'|'.join(_sorted_once(node, parts))})")
+
+    def negate(self, node: Negate, part: str) -> str:  # noqa: ARG002
+        return f"~{part}"  # sorted last
+
+    def _marked(self, node: Query, formula: str) -> str:
+        return f"#{formula}" if id(node) in self.shared else formula
+
+
+def _sorted_once(node: Query, formulas: list[str]) -> list[str]:
+    """Sort the formulas of a node's parts; a part given twice counts once."""
+    return sorted({identity(part): text for part, text in zip(children(node), formulas, strict=True)}.values())
+
+
+def row_keys(query: Query, anchors: Rows, relations: Rows) -> Rows:
+    """Return a row of numbers for each query of a structure, equal exactly if the queries are equal.
+
+    The ids of the query are columns of anchors (n, anchors) and relations (n, relations).
+    """
+    return fold(query, _RowKeys(anchors, relations))
+
+
+@dataclass(frozen=True)
+class _RowKeys:
+    """The ids of a batch in the order of the walk; parts of equal structure are sorted by their ids."""
+
+    anchors: Rows
+    relations: Rows
+
+    def anchor(self, node: Anchor) -> Rows:
+        return self.anchors[:, int(node.entity), None]
+
+    def project(self, node: Project, source: Rows) -> Rows:
+        return np.hstack([source, self.relations[:, int(node.relation), None]])
+
+    def intersect(self, node: Intersect, parts: list[Rows]) -> Rows:
+        return _sorted_parts(node, parts)
+
+    def union(self, node: Union, parts: list[Rows]) -> Rows:
+        return _sorted_parts(node, parts)
+
+    def negate(self, node: Negate, part: Rows) -> Rows:  # noqa: ARG002
+        return part
+
+
+def _sorted_parts(node: Query, parts: list[Rows]) -> Rows:
+    formulas = [structure_formula(part) for part in children(node)]
+    groups = [[keys for keys, own in zip(parts, formulas, strict=True) if own == one] for one in sorted(set(formulas))]
+    return np.hstack([_sorted_rows(np.stack(group, axis=1)) for group in groups])
+
+
+def _sorted_rows(keys: Rows) -> Rows:
+    """Sort the parts of each row (n, parts, width) and put them side by side (n, parts * width)."""
+    count, parts, width = keys.shape
+    ranks = np.empty(count * parts, dtype=np.int64)
+    ranks[np.lexsort(keys.reshape(-1, width).T[::-1])] = np.arange(count * parts)
+    order = np.argsort(ranks.reshape(count, parts), axis=1)
+    return np.take_along_axis(keys, order[:, :, None], axis=1).reshape(count, parts * width)

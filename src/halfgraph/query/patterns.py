@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from halfgraph.query.rewriting import disjuncts
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
@@ -13,7 +14,6 @@ from halfgraph.query.tree import (
     Union,
     check_negations,
     children,
-    disjuncts,
     nodes,
     shared_variables,
 )

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import answers_among, edges_of, steps_of
-from halfgraph.query.program import compile_shape
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape
+from halfgraph.query.program import compile_structure
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure
 from halfgraph.training.links import Links, LinkSource
 from halfgraph.training.recipe import Recipe
 from halfgraph.workload.folder import Workload
@@ -27,7 +27,7 @@ TRIAL = 2**31  # a stream that no step draws from
 class Source(Protocol):
     """Where questions come from."""
 
-    def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
+    def questions(self, structure: Structure, count: int, seed: int, step: int) -> Questions:
         """The questions of a structure for a step."""
 
 
@@ -38,14 +38,14 @@ class OnTheFly:
     sampler: Sampler
     _found: dict[str, bool] = field(default_factory=dict, repr=False)
 
-    def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
+    def questions(self, structure: Structure, count: int, seed: int, step: int) -> Questions:
         """So many questions that no step had before; none of a structure that the graph does not have."""
-        if shape.name not in self._found:  # tried once: to look in vain at every step would take most of its time
-            tried = self.sampler.draw(shape, 1, 0, negatives=False, hard_negatives=False, stream=TRIAL)
-            self._found[shape.name] = len(tried.questions) > 0
-        if not self._found[shape.name]:
-            return _none(shape)
-        return self.sampler.draw(shape, count, seed, negatives=False, hard_negatives=False, stream=step).questions
+        if structure.name not in self._found:  # tried once: to look in vain at every step would take most of its time
+            tried = self.sampler.draw(structure, 1, 0, negatives=False, hard_negatives=False, stream=TRIAL)
+            self._found[structure.name] = len(tried.questions) > 0
+        if not self._found[structure.name]:
+            return _none(structure)
+        return self.sampler.draw(structure, count, seed, negatives=False, hard_negatives=False, stream=step).questions
 
 
 @dataclass(frozen=True)
@@ -55,34 +55,34 @@ class FromWorkload:
     workload: Workload
     _orders: dict[tuple[str, int, int], Ids] = field(default_factory=dict, repr=False)
 
-    def questions(self, shape: Shape, count: int, seed: int, step: int) -> Questions:
+    def questions(self, structure: Structure, count: int, seed: int, step: int) -> Questions:
         """The next questions of the pass; a structure that the workload lacks has none."""
-        if shape not in self.workload.structures("train"):
-            return _none(shape)
-        everything = self.workload.questions("train", shape)
+        if structure not in self.workload.structures("train"):
+            return _none(structure)
+        everything = self.workload.questions("train", structure)
         places = step * count + np.arange(count)
         passes, rows = np.divmod(places, len(everything))
         chosen = [
-            self._order(shape, seed, int(a_pass), len(everything))[rows[passes == a_pass]]
+            self._order(structure, seed, int(a_pass), len(everything))[rows[passes == a_pass]]
             for a_pass in np.unique(passes)
         ]
         return everything.take(np.concatenate(chosen))
 
-    def _order(self, shape: Shape, seed: int, a_pass: int, size: int) -> Ids:
+    def _order(self, structure: Structure, seed: int, a_pass: int, size: int) -> Ids:
         """The order of a pass."""
-        key = (shape.name, seed, a_pass)
+        key = (structure.name, seed, a_pass)
         if key not in self._orders:
-            self._orders.pop((shape.name, seed, a_pass - 2), None)
-            generator = np.random.default_rng([seed, a_pass, zlib.crc32(shape.name.encode())])
+            self._orders.pop((structure.name, seed, a_pass - 2), None)
+            generator = np.random.default_rng([seed, a_pass, zlib.crc32(structure.name.encode())])
             self._orders[key] = generator.permutation(size).astype(np.int32)
         return self._orders[key]
 
 
-def _none(shape: Shape) -> Questions:
+def _none(structure: Structure) -> Questions:
     """No questions of a structure."""
     column = np.empty(0, np.int32)
-    anchors, relations = (np.empty((0, n), np.int32) for n in (shape.anchor_count, shape.relation_count))
-    return Questions(shape, anchors, relations, column, column, column)
+    anchors, relations = (np.empty((0, n), np.int32) for n in (structure.anchor_count, structure.relation_count))
+    return Questions(structure, anchors, relations, column, column, column)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class Batches:
     source: Source
     recipe: Recipe
     seed: int
-    structures: tuple[Shape, ...] = STRUCTURES
+    structures: tuple[Structure, ...] = STRUCTURES
 
     @cached_property
     def _link_source(self) -> LinkSource:
@@ -122,27 +122,29 @@ class Batches:
     def _edges(self) -> tuple[object, ...]:
         return edges_of(self.graph)
 
-    def shapes(self, burning_in: bool) -> list[tuple[Shape, int, float]]:
+    def shapes(self, burning_in: bool) -> list[tuple[Structure, int, float]]:
         """The structures of a step with their counts and weights."""
         recipe = self.recipe
         shapes = [
-            (shape, recipe.one_edge, recipe.one_edge_weight) for shape in self.structures if shape.relation_count == 1
+            (structure, recipe.one_edge, recipe.one_edge_weight)
+            for structure in self.structures
+            if structure.relation_count == 1
         ]
         if burning_in:
             return shapes
-        for shape in self.structures:
-            if shape.relation_count > 1:
-                weight = recipe.longer_weight * (recipe.intersection_weight if shape.has_intersection else 1.0)
-                shapes.append((shape, recipe.longer, weight))
-        shapes += [(shape, recipe.neighbourhoods, recipe.neighbourhood_weight) for shape in NEIGHBOURHOODS]
+        for structure in self.structures:
+            if structure.relation_count > 1:
+                weight = recipe.longer_weight * (recipe.intersection_weight if structure.has_intersection else 1.0)
+                shapes.append((structure, recipe.longer, weight))
+        shapes += [(structure, recipe.neighbourhoods, recipe.neighbourhood_weight) for structure in NEIGHBOURHOODS]
         return shapes
 
     def batch(self, step: int, *, burning_in: bool = False) -> Batch:
         """The batch of a step."""
         generator = np.random.default_rng([self.seed, step])
         drawn = [
-            (self.source.questions(shape, count, self.seed, step), weight)
-            for shape, count, weight in self.shapes(burning_in)
+            (self.source.questions(structure, count, self.seed, step), weight)
+            for structure, count, weight in self.shapes(burning_in)
             if count
         ]
         drawn = [(questions, weight) for questions, weight in drawn if len(questions)]
@@ -183,7 +185,7 @@ class Batches:
         for some in batch.questions:
             own = groups[begin : begin + len(some)]
             begin += len(some)
-            steps = steps_of(compile_shape(some.shape))
+            steps = steps_of(compile_structure(some.structure))
             queries = (np.ascontiguousarray(some.anchors), np.ascontiguousarray(some.relations))
             known.append(answers_among(self._edges, steps, *queries, flat, firsts[own], counts[own], counts.max()))
         return replace(batch, candidates=candidates, others=others, groups=groups, known=np.concatenate(known))
@@ -203,7 +205,7 @@ class Batches:
         count = self.recipe.hard_negatives
         drawn = [
             fresh_negatives(self.graph, some, count, self._seed(step, 100 + place), hard=True, certain=False)
-            if some.shape.has_intersection
+            if some.structure.has_intersection
             else np.full((len(some), count), -1, np.int32)
             for place, some in enumerate(batch.questions)
         ]

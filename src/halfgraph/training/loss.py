@@ -18,7 +18,7 @@ NEVER = -1e9  # the score of a candidate that does not count
 
 def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
     """The weighted sum of the losses of all structures, neighbourhoods included (eq. 13)."""
-    queries = [some.shape.fill(some.anchors, some.relations) for some in batch.questions]
+    queries = [some.structure.fill(some.anchors, some.relations) for some in batch.questions]
     links = [] if batch.links is None else [batch.links.query]
     walked = normalised(torch.cat(encoder.encode([*queries, *links])))  # (n, d); a neighbourhood's is eq. 9
     vectors = walked[: len(batch)]

@@ -14,8 +14,8 @@ from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
 from halfgraph.graph.folder import Graph, load_array, new_folder, save_array
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Shape, shape_named
-from halfgraph.workload.negatives import Judging, draw_distinct, fresh_negatives, held_out_edges, judged
+from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
+from halfgraph.workload.negatives import NegativeCounts, draw_distinct, fresh_negatives, held_out_edges, judged
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 
 FORMAT = 1
@@ -35,12 +35,12 @@ class Counts:
     test: int = 10_000
     neighbourhoods: int | None = None  # of each size; as many as there are entities if not given
 
-    def training(self, shape: Shape, structures: tuple[Shape, ...], entity_count: int) -> int:
+    def training(self, structure: Structure, structures: tuple[Structure, ...], entity_count: int) -> int:
         """How many training questions of a structure."""
-        if shape in NEIGHBOURHOODS:
+        if structure in NEIGHBOURHOODS:
             return entity_count if self.neighbourhoods is None else self.neighbourhoods
-        total = {2: self.two_edges, 3: self.three_edges}[shape.relation_count]
-        return total // max(1, sum(other.relation_count == shape.relation_count for other in structures))
+        total = {2: self.two_edges, 3: self.three_edges}[structure.relation_count]
+        return total // max(1, sum(other.relation_count == structure.relation_count for other in structures))
 
     def held_out(self, split: str) -> int:
         """How many validation or test questions of each structure."""
@@ -54,18 +54,18 @@ class Plan:
     counts: Counts
     seed: int = 0
     uniform: Uniform = "answers"
-    structures: tuple[Shape, ...] = STRUCTURES
-    judging: Judging = field(default_factory=Judging)
+    structures: tuple[Structure, ...] = STRUCTURES
+    negatives: NegativeCounts = field(default_factory=NegativeCounts)
     threads: int | None = None
 
-    def training(self, shape: Shape, graph: Graph) -> int:
+    def training(self, structure: Structure, graph: Graph) -> int:
         """How many training questions of a structure; every edge is one of its own."""
-        if shape.relation_count == 1:
+        if structure.relation_count == 1:
             return len(graph.train.tails)
-        return self.counts.training(shape, self.structures, len(graph.entities))
+        return self.counts.training(structure, self.structures, len(graph.entities))
 
 
-Told = Callable[[str, Shape, int], None]  # a split, a structure, and how many of its questions are there
+Told = Callable[[str, Structure, int], None]  # a split, a structure, and how many of its questions are there
 
 
 def sample(graph: Graph, out: Path, plan: Plan, told: Told = lambda *_: None) -> "Workload":
@@ -76,8 +76,8 @@ def sample(graph: Graph, out: Path, plan: Plan, told: Told = lambda *_: None) ->
         begun = time.perf_counter()
         for split, drawn in draw(graph, plan):
             save_questions(folder, split, drawn.questions)
-            tallies.setdefault(split, {})[drawn.questions.shape.name] = summary(drawn)
-            told(split, drawn.questions.shape, len(drawn.questions))
+            tallies.setdefault(split, {})[drawn.questions.structure.name] = summary(drawn)
+            told(split, drawn.questions.structure, len(drawn.questions))
         seconds = time.perf_counter() - begun
         total = sum(row["questions"] for rows in tallies.values() for row in rows.values())
         if not total:
@@ -117,9 +117,9 @@ def _reasons(tallies: Mapping[str, Mapping[str, Any]]) -> str:
 
 def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
     """How many questions are to be drawn, by split and structure; every training edge is one."""
-    train = {shape.name: plan.training(shape, graph) for shape in (*plan.structures, *NEIGHBOURHOODS)}
+    train = {structure.name: plan.training(structure, graph) for structure in (*plan.structures, *NEIGHBOURHOODS)}
     held_out = {
-        split: {shape.name: plan.counts.held_out(split) for shape in plan.structures}
+        split: {structure.name: plan.counts.held_out(split) for structure in plan.structures}
         for split in (("valid", "test") if graph.has_split else ())
     }
     return {
@@ -132,14 +132,14 @@ def draw(graph: Graph, plan: Plan) -> Iterator[tuple[str, Drawn]]:
     """Each set of questions of the plan with its split, training questions first."""
     threads: Any = {} if plan.threads is None else {"threads": plan.threads}
     sampler = Sampler(graph.train, plan.uniform, **threads)
-    for shape in (*plan.structures, *NEIGHBOURHOODS):
-        if shape.relation_count == 1:
-            yield "train", Drawn(every_edge(graph.train, shape), {})
+    for structure in (*plan.structures, *NEIGHBOURHOODS):
+        if structure.relation_count == 1:
+            yield "train", Drawn(every_edge(graph.train, structure), {})
             continue
-        count = plan.training(shape, graph)
-        usual = shape not in NEIGHBOURHOODS
+        count = plan.training(structure, graph)
+        usual = structure not in NEIGHBOURHOODS
         if count:
-            yield "train", sampler.draw(shape, count, plan.seed, negatives=usual, hard_negatives=usual)
+            yield "train", sampler.draw(structure, count, plan.seed, negatives=usual, hard_negatives=usual)
     if graph.has_split:
         # Negatives of both are no answers on the whole graph: an entity that is none only for want of a test triple
         # would be counted against a model that finds it.
@@ -153,12 +153,12 @@ def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterato
     """The validation or test questions, with all that they are judged by."""
     count = plan.counts.held_out(split)
     seed = plan.seed + (1 if split == "valid" else 2) * 1_000_003
-    for shape in plan.structures if count else ():
-        if shape.relation_count == 1:
-            drawn = held_out_edges(graph.view(split), sampler, shape, count, seed)
+    for structure in plan.structures if count else ():
+        if structure.relation_count == 1:
+            drawn = held_out_edges(graph.view(split), sampler, structure, count, seed)
         else:
-            drawn = draw_distinct(sampler, shape, count, seed)
-        questions = judged(drawn.questions, sampler, seed, plan.judging, plan.threads)
+            drawn = draw_distinct(sampler, structure, count, seed)
+        questions = judged(drawn.questions, sampler, seed, plan.negatives, plan.threads)
         yield split, Drawn(questions, drawn.tally)
 
 
@@ -188,7 +188,7 @@ def save_questions(folder: Path, split: str, questions: Questions) -> None:
     """Nothing; the columns of some questions are written."""
     for column in fields(questions):
         value = getattr(questions, column.name)
-        stem = f"{split}.{questions.shape.name}.{column.name}"
+        stem = f"{split}.{questions.structure.name}.{column.name}"
         if isinstance(value, Ragged):
             save_array(folder / f"{stem}.values.npy", value.values)
             save_array(folder / f"{stem}.offsets.npy", value.offsets)
@@ -239,32 +239,32 @@ class Workload:
             raise OtherGraph(path, expected=description["graph"], found=graph.fingerprint)
         return cls(path, description)
 
-    def structures(self, split: str) -> list[Shape]:
+    def structures(self, split: str) -> list[Structure]:
         """The structures that have questions in a split."""
-        return [shape_named(name) for name, count in self.description["questions"].get(split, {}).items() if count]
+        return [structure_named(name) for name, count in self.description["questions"].get(split, {}).items() if count]
 
     def graphs(self, split: str) -> tuple[str, str]:
         """The graphs that the easy answers, and all answers, of a split's questions are on: train, known or whole."""
         graphs = self.description["graphs"][split]
         return graphs["easy_on"], graphs["all_on"]
 
-    def questions(self, split: str, shape: Shape) -> Questions:
+    def questions(self, split: str, structure: Structure) -> Questions:
         """The questions of a structure in a split, memory-mapped."""
         columns: dict[str, Any] = {}
         for column in fields(Questions):
-            stem = f"{split}.{shape.name}.{column.name}"
+            stem = f"{split}.{structure.name}.{column.name}"
             if (self.path / f"{stem}.npy").exists():
                 columns[column.name] = self._array(stem)
             elif (self.path / f"{stem}.values.npy").exists():
                 columns[column.name] = Ragged(self._array(f"{stem}.values"), self._array(f"{stem}.offsets"))
         if "answers" not in columns:
-            raise FolderError(self.path, f"has no {split} questions of {shape.name}", advice=_AGAIN)
+            raise FolderError(self.path, f"has no {split} questions of {structure.name}", advice=_AGAIN)
         lost = [name for name in NEEDED if name not in columns]
         lost += [name for name, column in columns.items() if not _is_whole(column, len(columns["answers"]))]
         if lost:
-            problem = f"the {split} questions of {shape.name} have lost some of: {', '.join(lost)}"
+            problem = f"the {split} questions of {structure.name} have lost some of: {', '.join(lost)}"
             raise FolderError(self.path, problem, advice=_AGAIN)
-        return Questions(shape, **columns)
+        return Questions(structure, **columns)
 
     def _array(self, name: str) -> Any:
         try:

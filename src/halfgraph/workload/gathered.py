@@ -10,7 +10,7 @@ import numpy as np
 
 from halfgraph.errors import QueryError
 from halfgraph.query.exact import Ragged
-from halfgraph.query.structures import NAMED, Shape, named_shape, shape_of
+from halfgraph.query.structures import NAMED, Structure, match_structure, structure_name
 from halfgraph.query.tree import check_negations
 from halfgraph.workload.nested import Names, Place, form_of_lists, read_nested, shown
 from halfgraph.workload.sampling import Questions
@@ -19,7 +19,7 @@ SETS = ("easy", "hard", "negatives", "hard_negatives")
 SINGLES = ("negative", "hard_negative")
 NEGATED = "with a negation that stands alone"
 HELD_OUT = "held out"  # the split of questions whose file does not say whether they are for validation or test
-_SHORT = {shape.short for shape in NAMED}
+_SHORT = {structure.short for structure in NAMED}
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Found:
 class Asked:
     """A question in ids."""
 
-    shape: Shape
+    structure: Structure
     anchors: Sequence[int]
     relations: Sequence[int]
     answer: int
@@ -68,7 +68,7 @@ class Noted:
 
 
 # For each form of nested lists met so far: the structure, and where its anchors and relations stand in the lists.
-Forms = dict[str, tuple[Shape, Sequence[int], Sequence[int]] | str]
+Forms = dict[str, tuple[Structure, Sequence[int], Sequence[int]] | str]
 
 
 def read_question(found: Found, names: Names, forms: Forms) -> Asked | str:
@@ -81,20 +81,20 @@ def read_question(found: Found, names: Names, forms: Forms) -> Asked | str:
     except QueryError:
         return NEGATED
     if form not in forms:
-        forms[form] = named_shape(query) or shape_of(query)
+        forms[form] = match_structure(query) or structure_name(query)
     known = forms[form]
     if isinstance(known, str):
         return known
-    shape, anchors, relations = known
-    structure = record.get("structure", shape.short)
-    if structure in _SHORT and structure != shape.short:
-        raise place.error(f'"structure" says {structure}, and the query is {shape.short}: {shown(record["query"])}')
+    structure, anchors, relations = known
+    structure = record.get("structure", structure.short)
+    if structure in _SHORT and structure != structure.short:
+        raise place.error(f'"structure" says {structure}, and the query is {structure.short}: {shown(record["query"])}')
     given = {name: _entities(record, name, names, place) for name in SETS}
     singles = {name: _entity(record, name, names, place) for name in SINGLES}
     answer = _answer(_entity(record, "answer", names, place), given, place)
     sets = {name: None if ids is None else sorted(set(ids)) for name, ids in given.items()}
     return Asked(
-        shape,
+        structure,
         [noted.anchors[number] for number in anchors],
         [noted.relations[number] for number in relations],
         answer,
@@ -138,7 +138,7 @@ def _missing(value: Any, place: Place) -> int | None:
 class Gathered:
     """The questions of one structure, column by column."""
 
-    shape: Shape
+    structure: Structure
     numbers: dict[str, "array[int]"] = field(default_factory=dict)
     sizes: dict[str, "array[int]"] = field(default_factory=dict)
     lacking: set[str] = field(default_factory=set)  # the columns that some question does not have
@@ -174,7 +174,7 @@ class Gathered:
         if "missing" not in self.lacking:
             columns["missing"] = self._numbers("missing")
         anchors, relations = (self._numbers(name).reshape(count, -1) for name in ("anchors", "relations"))
-        return Questions(self.shape, anchors, relations, **columns)
+        return Questions(self.structure, anchors, relations, **columns)
 
     def _numbers(self, name: str) -> Any:
         return np.frombuffer(self.numbers[name], np.int32) if self.numbers[name] else np.empty(0, np.int32)
@@ -194,7 +194,7 @@ def gather(
         else:
             split = found.split or ("train" if asked.sets["hard"] is None else HELD_OUT)
             rows = gathered.setdefault(split, {})
-            rows.setdefault(asked.shape.name, Gathered(asked.shape)).add(asked, found.place.line)
+            rows.setdefault(asked.structure.name, Gathered(asked.structure)).add(asked, found.place.line)
         if number % 256 == 0:
             told(number)
     return gathered, aside

@@ -16,7 +16,7 @@ from halfgraph.errors import FolderError, InputError
 from halfgraph.graph.files import BROKEN, broken_off, open_input
 from halfgraph.graph.folder import Graph, new_folder, refuse_existing
 from halfgraph.query.exact import Exact
-from halfgraph.query.structures import Shape
+from halfgraph.query.structures import Structure
 from halfgraph.workload.folder import Workload, save_questions, summary, write_description
 from halfgraph.workload.gathered import HELD_OUT, SETS, SINGLES, Found, Gathered, gather
 from halfgraph.workload.nested import Names, Place, shown
@@ -33,33 +33,35 @@ def export(
     graph: Graph,
     out: Path,
     split: str,
-    structures: Sequence[Shape] = (),
+    structures: Sequence[Structure] = (),
     limit: int | None = None,
     told: Told = lambda _: None,
 ) -> dict[str, int]:
     """How many questions of each structure were written as JSON lines: those of a split, at most `limit` of each."""
     there = workload.structures(split)
-    chosen = [shape for shape in there if shape in structures] if structures else there
-    if lacking := [shape.name for shape in structures if shape not in there] or ([] if there else ["any structure"]):
+    chosen = [structure for structure in there if structure in structures] if structures else there
+    if lacking := [structure.name for structure in structures if structure not in there] or (
+        [] if there else ["any structure"]
+    ):
         has = ", ".join(f"{name}: {' '.join(rows)}" for name, rows in workload.description["questions"].items())
         raise FolderError(workload.path, f"has no {split} questions of {', '.join(lacking)}", advice=f"It has {has}.")
     counts: dict[str, int] = {}
     names, written = Names(graph), 0
     with new_file(out) as file:
-        for shape in chosen:
-            for line in lines_of(workload.questions(split, shape), names, limit):
+        for structure in chosen:
+            for line in lines_of(workload.questions(split, structure), names, limit):
                 file.write(line)
                 written += 1
                 if written % 256 == 0:
                     told(written)
-            counts[shape.name] = written - sum(counts.values())
+            counts[structure.name] = written - sum(counts.values())
     return counts
 
 
 def lines_of(questions: Questions, names: Names, limit: int | None = None) -> Iterator[bytes]:
     """Each question as a JSON line."""
     for row in range(len(questions) if limit is None else min(limit, len(questions))):
-        record = {"structure": questions.shape.short, "query": nested_of(questions, row, names)}
+        record = {"structure": questions.structure.short, "query": nested_of(questions, row, names)}
         record |= _answers_of(questions, row, names)
         yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
@@ -131,8 +133,8 @@ def import_workload(
             for row in rows.values():
                 questions = completed(row.questions(), graph, custom)
                 save_questions(folder, custom.split, questions)
-                tallies.setdefault(custom.split, {})[row.shape.name] = summary(Drawn(questions, {}))
-                lines[custom.split, row.shape.name] = row.lines
+                tallies.setdefault(custom.split, {})[row.structure.name] = summary(Drawn(questions, {}))
+                lines[custom.split, row.structure.name] = row.lines
         decided = {custom.split: custom for custom in customs.values()}
         graphs = {custom.split: _described(custom) for custom in decided.values()}
         write_description(folder, graph, tallies, graphs, source=str(source), set_aside=dict(aside))

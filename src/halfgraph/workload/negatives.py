@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import edges_of, plain, steps_of
+from halfgraph.query._kernels import contiguous, edges_of, steps_of
+from halfgraph.query.canonical import row_keys
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.structures import Shape, keys_of
+from halfgraph.query.structures import Structure
 from halfgraph.workload._sampling_kernels import draw_negatives
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, every_edge
 
@@ -18,7 +19,7 @@ Entities = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Judging:
+class NegativeCounts:
     """How many negatives a question gets, and how many questions get so many."""
 
     most: int = 1_000
@@ -29,7 +30,7 @@ def judged(
     questions: Questions,
     sampler: Sampler,
     seed: int,
-    judging: Judging,
+    judging: NegativeCounts,
     threads: int | None = None,
 ) -> Questions:
     """The questions with their easy and hard answers, and for one in ten many negatives of the answer's type."""
@@ -38,7 +39,7 @@ def judged(
     everything = Exact(whole).answer_sets(batch, threads)
     easy = Exact(sampler.known or whole).answer_sets(batch, threads)
     hard = Ragged.of([np.setdiff1d(everything[i], easy[i], assume_unique=True) for i in range(len(questions))])
-    if questions.shape.has_negation:  # what only a missing triple keeps from being ruled out is no answer
+    if questions.structure.has_negation:  # what only a missing triple keeps from being ruled out is no answer
         rows = range(len(questions))
         easy = Ragged.of([np.intersect1d(everything[i], easy[i], assume_unique=True) for i in rows])
     chosen = np.flatnonzero(np.arange(len(questions)) % judging.one_in == 0)
@@ -50,7 +51,7 @@ def judged(
     for place, i in enumerate(chosen.tolist()):
         answer = int(questions.answers[i])
         negatives[i] = _some(others(truth, answer, true[place]), judging.most, generator)
-        if questions.shape.has_intersection:
+        if questions.structure.has_intersection:
             candidates = np.setdiff1d(on_some_path[place], true[place], assume_unique=True)
             same = truth.types.of(candidates) == truth.types.of(answer)
             hard_negatives[i] = _some(candidates[same], judging.most, generator)
@@ -86,16 +87,16 @@ def fresh_negatives(
     Without `certain` a few quick draws must do: -1 also where negatives are rare among the candidates.
     """
     batch = questions.batch()
-    columns = tuple(map(plain, (batch.anchors, batch.relations, questions.answers)))
+    columns = tuple(map(contiguous, (batch.anchors, batch.relations, questions.answers)))
     drawn: Entities = draw_negatives(
         edges_of(graph), steps_of(batch.program), *columns, count, hard, certain, np.uint64(seed)
     )
     return drawn
 
 
-def held_out_edges(held_out: KnowledgeGraph, sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
+def held_out_edges(held_out: KnowledgeGraph, sampler: Sampler, structure: Structure, count: int, seed: int) -> Drawn:
     """The held-out triples as one-edge questions, both directions, each once; so many of them in random order."""
-    questions = every_edge(held_out, shape)
+    questions = every_edge(held_out, structure)
     known = Exact(sampler.held_from or sampler.graph)  # a published split may state a triple twice
     questions = questions.take(np.flatnonzero(~known.have_answers(questions.batch(), questions.answers)))
     questions = questions.take(np.random.default_rng(seed).permutation(len(questions)))
@@ -106,17 +107,17 @@ def held_out_edges(held_out: KnowledgeGraph, sampler: Sampler, shape: Shape, cou
     return Drawn(questions.take(kept), {reason: n for reason, n in tally.items() if n})
 
 
-def draw_distinct(sampler: Sampler, shape: Shape, count: int, seed: int) -> Drawn:
+def draw_distinct(sampler: Sampler, structure: Structure, count: int, seed: int) -> Drawn:
     """So many different questions, or as many as can be found; drawn anew until repeats are all that comes."""
-    rows = np.empty((0, shape.anchor_count + shape.relation_count + 1), dtype=np.int32)
+    rows = np.empty((0, structure.anchor_count + structure.relation_count + 1), dtype=np.int32)
     kept: list[Questions] = []
     tally: Counter[str] = Counter()
     for stream in range(64):
         wanted = count - len(rows)
-        drawn = sampler.draw(shape, min(count, wanted + wanted // 8 + 64), seed, stream=stream)
+        drawn = sampler.draw(structure, min(count, wanted + wanted // 8 + 64), seed, stream=stream)
         new = drawn.questions
         # The order of parts makes no other question.
-        keys = keys_of(shape, new.anchors, new.relations)
+        keys = row_keys(structure.query, new.anchors, new.relations)
         together = np.concatenate([rows, np.column_stack([keys, new.answers])])
         _, firsts = np.unique(together, axis=0, return_index=True)
         fresh = np.sort(firsts[firsts >= len(rows)])
@@ -135,4 +136,4 @@ def joined(parts: list[Questions]) -> Questions:
     """Questions of one structure from several draws as one; for columns that every question has."""
     names = ("anchors", "relations", "answers", "negative", "hard_negative", "missing")
     columns: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return Questions(parts[0].shape, **columns)
+    return Questions(parts[0].structure, **columns)

@@ -15,7 +15,8 @@ from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.files import excerpt
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.vocabulary import Vocabulary
-from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, fold
+from halfgraph.query.fold import fold
+from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union
 
 INVERSE = "^-1"
 UNION = ["u"]

@@ -14,8 +14,8 @@ from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import edges_of, steps_of
 from halfgraph.query.exact import Ragged, available_cores
-from halfgraph.query.program import Batch, compile_shape
-from halfgraph.query.structures import Shape
+from halfgraph.query.program import Batch, compile_structure
+from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Query, nodes, shared_variables, type_of
 from halfgraph.workload.drawing import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
 
@@ -29,7 +29,7 @@ BLOCK = 8192  # questions drawn from one seed: the result does not depend on how
 class Questions:
     """Questions of one structure, as columns; the last five are there for validation and test questions only."""
 
-    shape: Shape
+    structure: Structure
     anchors: Ids  # (n, anchors)
     relations: Ids  # (n, relations)
     answers: Ids  # (n,)
@@ -46,11 +46,11 @@ class Questions:
 
     def batch(self) -> Batch:
         """The queries as columns of one program."""
-        return Batch(compile_shape(self.shape), self.anchors, self.relations)
+        return Batch(compile_structure(self.structure), self.anchors, self.relations)
 
     def query(self, i: int) -> Query:
         """One of the queries."""
-        return self.shape.fill(self.anchors[i], self.relations[i])
+        return self.structure.fill(self.anchors[i], self.relations[i])
 
     def take(self, rows: NDArray[np.integer]) -> "Questions":
         """Some of the questions."""
@@ -58,7 +58,7 @@ class Questions:
         def some(column: Any) -> Any:
             return column.take(rows) if isinstance(column, Ragged) else None if column is None else column[rows]
 
-        return replace(self, **{f.name: some(getattr(self, f.name)) for f in fields(self) if f.name != "shape"})
+        return replace(self, **{f.name: some(getattr(self, f.name)) for f in fields(self) if f.name != "structure"})
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Sampler:
 
     def draw(
         self,
-        shape: Shape,
+        structure: Structure,
         count: int,
         seed: int,
         *,
@@ -110,14 +110,14 @@ class Sampler:
         stream: int = 0,
     ) -> Drawn:
         """So many questions of a structure, or as many as the graph gives; the same for any number of threads."""
-        _check(shape)
-        seeds = np.random.SeedSequence([seed, zlib.crc32(shape.name.encode()), stream])
+        _check(structure)
+        seeds = np.random.SeedSequence([seed, zlib.crc32(structure.name.encode()), stream])
         sizes = [min(BLOCK, count - first) for first in range(0, max(count, 1), BLOCK)]
         numbers = seeds.generate_state(len(sizes), np.uint64)
         held_out = self.known is not None
-        wants = (held_out, negatives, hard_negatives and shape.has_intersection)
-        columns = (shape.anchor_count, shape.relation_count)
-        steps = steps_of(compile_shape(shape))
+        wants = (held_out, negatives, hard_negatives and structure.has_intersection)
+        columns = (structure.anchor_count, structure.relation_count)
+        steps = steps_of(compile_structure(structure))
 
         poor: list[int] = []  # blocks that gave few of their questions: those after the first such are left out
 
@@ -134,7 +134,7 @@ class Sampler:
             return drawn
 
         blocks = self._blocks(block, len(sizes))
-        return _joined(shape, blocks[: min(poor, default=len(blocks)) + 1])
+        return _joined(structure, blocks[: min(poor, default=len(blocks)) + 1])
 
     def _blocks(self, block: Any, count: int) -> list[tuple[Any, ...]]:
         """What each block gives, in order."""
@@ -145,24 +145,24 @@ class Sampler:
             return list(pool.map(block, range(count)))
 
 
-def _check(shape: Shape) -> None:
+def _check(structure: Structure) -> None:
     """Nothing, or an error for a structure that cannot be drawn edge by edge."""
-    if shared_variables(shape.query):
-        raise SettingError("structure", f"{shape.name} uses a variable twice, and only trees are drawn")
-    if any(type_of(node) is not None for node in nodes(shape.query)):
-        raise SettingError("structure", f"{shape.name} restricts a type, and only free variables are drawn")
+    if shared_variables(structure.query):
+        raise SettingError("structure", f"{structure.name} uses a variable twice, and only trees are drawn")
+    if any(type_of(node) is not None for node in nodes(structure.query)):
+        raise SettingError("structure", f"{structure.name} restricts a type, and only free variables are drawn")
 
 
-def _joined(shape: Shape, blocks: list[tuple[Any, ...]]) -> Drawn:
+def _joined(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
     """The blocks as one set of questions."""
     columns: Any = [np.concatenate([block[place] for block in blocks]) for place in range(6)]
     tally = sum((block[6] for block in blocks), np.zeros(len(REASONS), np.int64))
     reasons = {reason: int(n) for reason, n in zip(REASONS, tally, strict=True) if n}
-    return Drawn(Questions(shape, *columns), reasons)
+    return Drawn(Questions(structure, *columns), reasons)
 
 
-def every_edge(graph: KnowledgeGraph, shape: Shape) -> Questions:
+def every_edge(graph: KnowledgeGraph, structure: Structure) -> Questions:
     """Each edge of a graph as a one-edge question, both directions, without negatives."""
     none = np.full(len(graph.tails), -1, dtype=np.int32)
     heads = graph.heads()[:, None]
-    return Questions(shape, heads, np.asarray(graph.relations)[:, None], np.asarray(graph.tails), none, none)
+    return Questions(structure, heads, np.asarray(graph.relations)[:, None], np.asarray(graph.tails), none, none)

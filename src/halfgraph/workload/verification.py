@@ -75,7 +75,7 @@ def differing(questions: Questions, easy: Ragged, everything: Ragged, entity_cou
     """The rows whose easy or hard answers are others than these; for questions without them, whose answer is none."""
     # Every key is there once: without assume_unique numpy spends most of the time on making sure of that.
     all_keys, easy_keys = _keys(everything, entity_count), _keys(easy, entity_count)
-    if questions.shape.has_negation:  # what only a missing triple keeps from being ruled out is no answer
+    if questions.structure.has_negation:  # what only a missing triple keeps from being ruled out is no answer
         easy_keys = np.intersect1d(easy_keys, all_keys, assume_unique=True)
     wrong = []
     if questions.easy is not None:
@@ -107,9 +107,9 @@ def verify(graph: Graph, workload: Workload, lines: Mapping[tuple[str, str], Seq
     """Every easy and hard answer of a workload, recomputed and compared; `lines`: where each question came from."""
     found, names = Verified(), Names(graph)
     for split in workload.description["questions"]:
-        for shape in workload.structures(split):
-            questions = workload.questions(split, shape)
-            origins = (lines or {}).get((split, shape.name))
+        for structure in workload.structures(split):
+            questions = workload.questions(split, structure)
+            origins = (lines or {}).get((split, structure.name))
             for first in range(0, len(questions), PIECE):
                 rows = np.arange(first, min(first + PIECE, len(questions)))
                 _compare(found, names, split, workload.graphs(split), questions.take(rows), origins and origins[first:])
@@ -142,7 +142,7 @@ def _difference(names: Names, questions: Questions, row: int, easy: Any, everyth
     def some(entities: Any) -> list[str]:
         return [names.entity_name(int(entity)) for entity in entities[:SHOWN]]
 
-    told: dict[str, Any] = {"structure": questions.shape.short, "query": nested_of(questions, row, names)}
+    told: dict[str, Any] = {"structure": questions.structure.short, "query": nested_of(questions, row, names)}
     expected = {"easy": np.intersect1d(easy, everything), "hard": np.setdiff1d(everything, easy)}
     for what, right in expected.items():
         given = getattr(questions, what)
@@ -159,7 +159,7 @@ def nested_of(questions: Questions, row: int, names: Names) -> list[Any]:
     """One of the queries as nested lists."""
     anchors, relations = questions.anchors[row], questions.relations[row]
     return to_nested(
-        questions.shape.query,
+        questions.structure.query,
         lambda place: names.entity_name(int(anchors[place])),
         lambda place: names.graph.relation_name(int(relations[place])),
     )

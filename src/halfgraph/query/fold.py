@@ -1,0 +1,87 @@
+"""The one walk over a query: `fold` for one query, `fold_batch` for many, from the anchors to the target."""
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeVar
+
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
+
+T = TypeVar("T")
+
+
+class Interpretation(Protocol[T]):
+    """The value of each type of node, from the values of its children."""
+
+    def anchor(self, node: Anchor) -> T:
+        """Return the value of a known entity."""
+
+    def project(self, node: Project, source: T) -> T:
+        """Return the value of following a relation."""
+
+    def intersect(self, node: Intersect, parts: list[T]) -> T:
+        """Return the value of an intersection of paths."""
+
+    def union(self, node: Union, parts: list[T]) -> T:
+        """Return the value of alternative paths."""
+
+    def negate(self, node: Negate, part: T) -> T:
+        """Return the value of a negated path, for the intersection that it is a part of."""
+
+
+def fold(query: Query, interpretation: Interpretation[T]) -> T:
+    """Return the value of the query; every node is interpreted once, after its children."""
+    values: dict[int, T] = {}
+    for node in nodes(query):
+        match node:
+            case Anchor():
+                values[id(node)] = interpretation.anchor(node)
+            case Project():
+                values[id(node)] = interpretation.project(node, values[id(node.source)])
+            case Intersect():
+                values[id(node)] = interpretation.intersect(node, [values[id(part)] for part in node.parts])
+            case Union():
+                values[id(node)] = interpretation.union(node, [values[id(part)] for part in node.parts])
+            case Negate():
+                values[id(node)] = interpretation.negate(node, values[id(node.part)])
+    return values[id(query)]
+
+
+class BatchInterpretation(Protocol[T]):
+    """An interpretation that takes many nodes of a type at once, of one query or of several."""
+
+    def anchors(self, nodes: list[Anchor]) -> list[T]:
+        """Return the values of known entities."""
+
+    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]:
+        """Return the values of following relations."""
+
+    def intersects(self, nodes: list[Intersect], parts: list[list[T]]) -> list[T]:
+        """Return the values of intersections."""
+
+
+def fold_batch(queries: Sequence[Query], interpretation: BatchInterpretation[T]) -> list[T]:
+    """Return the value of each query; all nodes whose children have values are interpreted at once.
+
+    A union or a negation has no single embedding and is refused (see `disjuncts` and `without_negation`).
+    """
+    values: dict[int, T] = {}
+    waiting = {id(node): node for query in queries for node in nodes(query)}
+
+    def settle(settled: list[Any], results: list[T]) -> None:
+        for node, value in zip(settled, results, strict=True):
+            values[id(node)] = value
+            del waiting[id(node)]
+
+    anchors = [node for node in waiting.values() if isinstance(node, Anchor)]
+    settle(anchors, interpretation.anchors(anchors))
+    while waiting:
+        ready = [node for node in waiting.values() if all(id(child) in values for child in children(node))]
+        projects = [node for node in ready if isinstance(node, Project)]
+        intersects = [node for node in ready if isinstance(node, Intersect)]
+        if not projects and not intersects:
+            raise TypeError("a union or a negation has no single embedding: use disjuncts and without_negation first")
+        if projects:
+            settle(projects, interpretation.projects(projects, [values[id(node.source)] for node in projects]))
+        if intersects:
+            parts = [[values[id(part)] for part in node.parts] for node in intersects]
+            settle(intersects, interpretation.intersects(intersects, parts))
+    return [values[id(query)] for query in queries]

@@ -1,0 +1,104 @@
+"""Rewriting of queries: ids filled in, variables replaced, unions split, negations left out."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from halfgraph.query.tree import (
+    Anchor,
+    Column,
+    Intersect,
+    Negate,
+    Project,
+    Query,
+    Union,
+    children,
+    has_negation,
+    intersect,
+    nodes,
+    rebuild,
+)
+
+Change = Callable[[Query, Query], Query]  # from a node, and the same node on rewritten children, to its replacement
+
+
+def rewrite(query: Query, change: Change) -> Query:
+    """Return the query rebuilt from its anchors on, each node replaced by what `change` returns."""
+    return rewrite_nodes(query, change)[id(query)]
+
+
+def rewrite_nodes(query: Query, change: Change) -> dict[int, Query]:
+    """Return the replacement of every node, by the id of the node that it replaces."""
+    new: dict[int, Query] = {}
+    for node in nodes(query):
+        new[id(node)] = change(node, rebuild(node, [new[id(child)] for child in children(node)]))
+    return new
+
+
+def map_ids(query: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]) -> Query:
+    """Return the query with every entity and relation replaced."""
+    return rewrite(query, lambda _, node: with_ids(node, entity, relation))
+
+
+def with_ids(node: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]) -> Query:
+    """Return one node with its entity or relation replaced."""
+    match node:
+        case Anchor():
+            return replace(node, entity=entity(node.entity))
+        case Project():
+            return replace(node, relation=relation(node.relation))
+    return node
+
+
+def fill(query: Query, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Query:
+    """Return a query whose ids are column numbers with the ids of the columns.
+
+    The columns are (anchors,) and (relations,) for one query, (n, anchors) and (n, relations) for a batch.
+    """
+
+    def ids(columns: NDArray[np.int32], column: Column) -> Column:
+        return int(columns[column]) if columns.ndim == 1 else columns[:, column]
+
+    return map_ids(query, lambda column: ids(anchors, column), lambda column: ids(relations, column))
+
+
+def replace_node(query: Query, old: Query, new: Query) -> Query:
+    """Return the query with one node replaced wherever it is used."""
+    return rewrite(query, lambda node, rebuilt: new if node is old else rebuilt)
+
+
+def pin(query: Query, variable: Query, entity: Column) -> Query:
+    """Return the query with a variable replaced by an entity, or by a column of entities."""
+    return replace_node(query, variable, Anchor(entity))
+
+
+def disjuncts(query: Query) -> list[Query]:
+    """Return queries without unions that together have the answers: one for each choice of a part of each union.
+
+    A union inside a negation stays.
+    """
+    union = next((node for node in nodes(query, negated=False) if isinstance(node, Union)), None)
+    if union is None:
+        return [query]
+
+    def choose(number: int) -> Query:
+        def chosen(node: Query, rebuilt: Query) -> Query:
+            return intersect([children(rebuilt)[number]], union.type_id) if node is union else rebuilt
+
+        return rewrite(query, chosen)
+
+    return [disjunct for number in range(len(union.parts)) for disjunct in disjuncts(choose(number))]
+
+
+def without_negation(query: Query) -> Query:
+    """Return the query without its negated parts, for interpretations that cannot express them."""
+    return rewrite(query, _without_negated_parts) if has_negation(query) else query
+
+
+def _without_negated_parts(_: Query, rebuilt: Query) -> Query:
+    if not isinstance(rebuilt, Intersect):
+        return rebuilt
+    kept = [part for part in rebuilt.parts if not isinstance(part, Negate)]
+    return rebuilt if len(kept) == len(rebuilt.parts) else intersect(kept, rebuilt.type_id)
