@@ -79,7 +79,7 @@ def plain_of(graph: Graph, view: str) -> Plain:
 
 
 def assert_same(one: Questions, other: Questions) -> None:
-    assert one.shape == other.shape
+    assert one.structure == other.structure
     for name in COLUMNS:
         mine, yours = getattr(one, name), getattr(other, name)
         assert (mine is None) == (yours is None)

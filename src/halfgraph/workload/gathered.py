@@ -86,9 +86,9 @@ def read_question(found: Found, names: Names, forms: Forms) -> Asked | str:
     if isinstance(known, str):
         return known
     structure, anchors, relations = known
-    structure = record.get("structure", structure.short)
-    if structure in _SHORT and structure != structure.short:
-        raise place.error(f'"structure" says {structure}, and the query is {structure.short}: {shown(record["query"])}')
+    stated = record.get("structure", structure.short)
+    if stated in _SHORT and stated != structure.short:
+        raise place.error(f'"structure" says {stated}, and the query is {structure.short}: {shown(record["query"])}')
     given = {name: _entities(record, name, names, place) for name in SETS}
     singles = {name: _entity(record, name, names, place) for name in SINGLES}
     answer = _answer(_entity(record, "answer", names, place), given, place)
