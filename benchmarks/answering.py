@@ -15,7 +15,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.store import open_store
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import Index
 from halfgraph.prediction.link_predictor import Scale
 from halfgraph.prediction.predictors import Weighing

@@ -8,7 +8,8 @@ from halfgraph.answering.engine import Engine
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import Index
 
 CITIES = [f"city{i}" for i in range(6)]

@@ -7,7 +7,8 @@ import numpy as np
 import torch
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure
 from halfgraph.workload.sampling import Questions, Sampler
 from model_oracles import Model

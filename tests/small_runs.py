@@ -11,7 +11,8 @@ import torch
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.splitting import Shares
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
 from halfgraph.training.loop import Budget, Progress, Told, Validate, train

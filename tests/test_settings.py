@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.errors import InputError, SettingError
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.settings import (
     ARCHITECTURE_NAMES,

@@ -9,7 +9,7 @@ from typing import Any
 from rapidfuzz import process
 
 from halfgraph.errors import InputError, SettingError
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
 from halfgraph.training.run_folder import LATER

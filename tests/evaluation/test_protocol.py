@@ -9,7 +9,7 @@ from sklearn.metrics import roc_auc_score
 from halfgraph.evaluation import protocol
 from halfgraph.evaluation.metrics import NotANumber
 from halfgraph.evaluation.protocol import PaperScores, paper_scores, query_vectors
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import STRUCTURES, structure_named
 from halfgraph.workload.sampling import Questions

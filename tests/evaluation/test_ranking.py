@@ -17,7 +17,8 @@ from halfgraph.evaluation.measures import Column, Measures, measures_of
 from halfgraph.evaluation.metrics import NotANumber, percentiles
 from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.evaluation.ranking import Scored, in_order, missing_triples, scored
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.answerers import Scores, VectorAnswerer
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import DRAWN, Structure, structure_named

@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
-from halfgraph.model.encoder import Architecture, Embedded, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder, QueryEmbedding, cosine
 from halfgraph.query.rewriting import disjuncts
 from halfgraph.query.structures import STRUCTURES, UNIONS, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, nodes
 from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.reading import read
 from making import made, tsv
-from model_oracles import Model, attention, bilinear, cosine, look_up, usual_type
+from model_oracles import Model, attention, bilinear, look_up, usual_type
+from model_oracles import cosine as oracle_cosine
 from small_graphs import Small, queries, reordered
 from small_models import (
     ARCHITECTURES,
@@ -119,7 +121,7 @@ class _Counting:
     """The vectors of an encoder, with a count of the nodes that were asked for."""
 
     def __init__(self, encoder: Encoder) -> None:
-        self.meaning, self.seen = Embedded(encoder), Counter[int]()
+        self.meaning, self.seen = QueryEmbedding(encoder), Counter[int]()
 
     def __getattr__(self, name: str) -> Any:
         def counted(some: list[Query], *others: Any) -> Any:
@@ -133,7 +135,7 @@ def test_a_variable_used_twice_is_computed_once(model: SmallModel, monkeypatch: 
     person = Project(Anchor(1), 0)
     query = Intersect((Project(person, 2), Project(Project(person, 3), 4), person))
     counting = _Counting(model.encoder)
-    monkeypatch.setattr("halfgraph.model.encoder.Embedded", lambda _: counting)
+    monkeypatch.setattr("halfgraph.model.encoder.QueryEmbedding", lambda _: counting)
     with torch.no_grad():
         (vectors,) = model.encoder.encode([query])
     assert counting.seen == {id(node): 1 for node in nodes(query)}
@@ -178,11 +180,12 @@ def test_a_score_is_the_cosine(model: SmallModel) -> None:
     with torch.no_grad():
         (vectors,) = model.encoder.encode([questions.structure.fill(questions.anchors, questions.relations)])
         entities = model.encoder.entities(torch.from_numpy(questions.answers.astype(np.int64)))
-        scores = model.encoder.score(vectors, entities).numpy()
-        against_all = model.encoder.score(vectors.unsqueeze(1), model.encoder.entities.every()).numpy()
+        units = torch.nn.functional.normalize(vectors, dim=-1)
+        scores = cosine(units, entities.unsqueeze(1)).squeeze(1).numpy()
+        against_all = cosine(units, model.encoder.entities.embeddings()).numpy()
     for row, answer in enumerate(questions.answers.tolist()):
         vector = model.oracle.vector(questions.query(row))
-        assert scores[row] == pytest.approx(cosine(vector, model.oracle.entity(answer)), abs=1e-10)
+        assert scores[row] == pytest.approx(oracle_cosine(vector, model.oracle.entity(answer)), abs=1e-10)
         assert against_all[row, answer] == pytest.approx(scores[row], abs=1e-12)
 
 
@@ -311,11 +314,14 @@ def test_the_same_seed_gives_the_same_model() -> None:
         ({"dim": 0}, "dim: must be at least 1, found 0"),
         ({"heads": 0}, "heads: must be at least 1, found 0"),
         ({"heads": -3}, "heads: must be at least 1, found -3"),
-        ({"projection": "rotate"}, 'projection: there is none named "rotate". Known: bilinear, diagonal, translation.'),
-        ({"intersection": "max"}, 'intersection: there is none named "max"'),
-        ({"centre": "max"}, 'centre: there is none named "max". Known: mean, min.'),
-        ({"activation": "tanh"}, 'activation: there is none named "tanh"'),
-        ({"initial": "zero"}, 'initial: there is none named "zero"'),
+        (
+            {"projection": "rotate"},
+            'projection: unknown value "rotate". Choose one of bilinear, diagonal, translation.',
+        ),
+        ({"intersection": "max"}, 'intersection: unknown value "max"'),
+        ({"centre": "max"}, 'centre: unknown value "max". Choose one of mean, min.'),
+        ({"activation": "tanh"}, 'activation: unknown value "tanh"'),
+        ({"initial": "zero"}, 'initial: unknown value "zero"'),
     ],
 )
 def test_an_architecture_out_of_its_range_is_refused(wrong: dict[str, Any], said: str) -> None:

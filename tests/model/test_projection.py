@@ -4,14 +4,16 @@ import torch
 from torch import nn
 
 import model_oracles
-from halfgraph.model.projection import PROJECTIONS, Bilinear, xavier
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.projection import PROJECTIONS, xavier
 
 NAMES = sorted(PROJECTIONS)
 RELATIONS = torch.tensor([2, 0, 2, 5, 1, 0])
 
 
-def made(name: str, dim: int = 4) -> nn.Module:
-    return PROJECTIONS[name](6, dim, torch.Generator().manual_seed(0)).double()
+def made(name: str, dim: int = 4, initial: str = "xavier") -> nn.Module:
+    architecture = Architecture(projection=name, dim=dim, initial=initial)
+    return PROJECTIONS[name](architecture, 6, torch.Generator().manual_seed(0)).double()
 
 
 def some_vectors(dim: int = 4) -> torch.Tensor:
@@ -48,12 +50,10 @@ def test_a_relation_and_its_inverse_have_a_parameter_each(name: str) -> None:
 
 
 def test_a_bilinear_projection_can_begin_near_the_identity() -> None:
-    projection = Bilinear(6, 64, torch.Generator().manual_seed(0))
-    before = projection.weight.detach().clone()
-    projection.begin_at_identity()
-    torch.testing.assert_close(projection.weight.detach(), 0.3 * before + torch.eye(64))
-    vectors = torch.randn(6, 64, generator=torch.Generator().manual_seed(1))
-    cosines = torch.cosine_similarity(projection(vectors, RELATIONS), vectors)
+    xavier, identity = (made("bilinear", 64, initial) for initial in ("xavier", "identity"))
+    torch.testing.assert_close(identity.weight.detach(), 0.3 * xavier.weight.detach() + torch.eye(64))
+    vectors = some_vectors(64)
+    cosines = torch.cosine_similarity(identity(vectors, RELATIONS), vectors)
     assert cosines.min() > 0.8
 
 

@@ -2,7 +2,9 @@ import pytest
 import torch
 
 from halfgraph.errors import SettingError
-from halfgraph.model.encoder import Architecture, Encoder, describe
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder, describe
+from halfgraph.model.intersection import INTERSECTIONS
 from halfgraph.model.variants import ROWS, SHORT, Variant, architecture_of, variant_named
 from query_oracles import graph_of
 from small_models import KINDS, RELATIONS, small_triples
@@ -47,20 +49,23 @@ def test_parameters_are_counted_as_the_paper_counts_them(row: Variant) -> None:
     graph = graph_of(small_triples(), KINDS, RELATIONS)
     encoder = Encoder(architecture, graph, torch.Generator().manual_seed(0))
     count = paper_count(architecture.intersection, len(KINDS), 6, architecture.heads)
-    assert architecture.intersection_parameters(len(KINDS)) == count
+    assert encoder.intersection.paper_parameter_count() == count
     # The paper leaves out the two layer normalisations, which have 4d parameters for all types together.
     norms = 4 * 6 if architecture.intersection == "attention" else 0
     assert sum(parameter.numel() for parameter in encoder.intersection.parameters()) == count + norms
     of_relation = 6 if architecture.projection == "translation" else 6 * 6
     every = sum(KINDS) * 6 + RELATIONS * of_relation + count + norms
-    about = describe(encoder, len(KINDS))
+    about = describe(encoder)
     assert (about["parameters"], about["intersection_parameters"]) == (every, count)
     assert about["heads"] == architecture.heads
 
 
 def test_attention_has_fewer_parameters_than_gqes_intersection_at_the_papers_size() -> None:
-    attention = Architecture(heads=8, dim=128).intersection_parameters(1)
-    assert (attention, Architecture(intersection="gqe", dim=128).intersection_parameters(1)) == (18_560, 32_768)
+    counts = [
+        INTERSECTIONS[name](Architecture(heads=8, dim=128), 1, torch.Generator()).paper_parameter_count()
+        for name in ("attention", "gqe")
+    ]
+    assert counts == [18_560, 32_768]
 
 
 @pytest.mark.parametrize("name", [*(row.name for row in ROWS), *SHORT])

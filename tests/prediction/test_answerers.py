@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.prediction.answerers import MeaningAnswerer, VectorAnswerer
 from halfgraph.prediction.baselines import neighbour_vote, popularity
 from halfgraph.query.fold import fold

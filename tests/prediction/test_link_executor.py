@@ -4,7 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.link_executor import NORMS, Scored
 from halfgraph.prediction.link_predictor import Edges, Scale
 from halfgraph.query.exact import Exact

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.model.projection import PROJECTIONS
 from halfgraph.prediction.fitting import FEATURES
 from halfgraph.prediction.link_predictor import LEAST_REMEMBERED, MOST_REMEMBERED, ROOM, Edges, Scale, _remembered, one

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.prediction._rule_kernels import both_ways, noisy_or
 from halfgraph.prediction.baselines import ByRelation
 from halfgraph.prediction.rules import BUSY, DOUBT, LEAST_RIGHT, VISITS, Rules

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from halfgraph.errors import SettingError
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.training.batches import Batches, OnTheFly
 from halfgraph.training.links import Links, LinkSource, link_losses
 from halfgraph.training.loss import batch_loss

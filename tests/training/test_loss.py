@@ -6,7 +6,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.training.batches import Batch, Batches, OnTheFly
 from halfgraph.training.loss import batch_loss, pair_losses
 from halfgraph.training.recipe import Recipe

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from halfgraph.model.threads import SHARED
-from halfgraph.training.optimiser import NUMBERS, Optimiser
+from halfgraph.training.optimiser import Optimiser
 
 Make = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
 SHAPES = {"table": (7, 3), "weight": (2, 3, 3), "bias": (3,)}
@@ -87,7 +86,7 @@ def test_rows_without_a_gradient_stay_as_they_are() -> None:
     optimiser.step(0.1)
     untouched = [0, 2, 3, 5, 6]
     assert torch.equal(own["table"][untouched], before[untouched])
-    assert not optimiser.first["table"][untouched].any()
+    assert not optimiser.state()["first.table"][untouched].any()
     assert (own["table"][[1, 4]] != before[[1, 4]]).all()
 
 
@@ -106,25 +105,6 @@ def test_a_table_by_rows_and_dense_weights_go_side_by_side() -> None:
     torch.testing.assert_close(own["table"], by_rows, rtol=0, atol=1e-5)
     for name in ("weight", "bias"):
         torch.testing.assert_close(own[name], dense[name], rtol=0, atol=1e-5)
-
-
-def test_any_number_of_threads_gives_the_same_to_the_bit() -> None:
-    def moved(threads: int) -> Tensor:
-        generator = torch.Generator().manual_seed(0)
-        table = nn.Parameter(torch.randn(SHARED + 1, NUMBERS + 1, generator=generator))
-        optimiser, before = Optimiser({"table": table}, set()), torch.get_num_threads()
-        torch.set_num_threads(threads)
-        try:
-            for rate in RATES[:5]:
-                assert table.grad is not None
-                table.grad.add_(torch.randn(table.shape, generator=generator))
-                optimiser.step(rate)
-                assert not table.grad.any()
-        finally:
-            torch.set_num_threads(before)
-        return table.detach()
-
-    assert torch.equal(moved(1), moved(2))
 
 
 def test_a_step_in_which_a_table_was_not_asked_leaves_it() -> None:

@@ -11,7 +11,7 @@ import torch
 from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.query.structures import structure_named
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start

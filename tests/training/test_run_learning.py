@@ -11,7 +11,8 @@ from halfgraph.evaluation.protocol import PaperScores, paper_scores
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.model.encoder import Architecture, Encoder
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.model.variants import ROWS, Variant, architecture_of
 from halfgraph.query.structures import STRUCTURES, structure_named
 from halfgraph.training.batches import Batches, OnTheFly

@@ -21,7 +21,7 @@ from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import Index

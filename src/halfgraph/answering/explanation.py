@@ -12,7 +12,6 @@ from halfgraph.answering.schema import Edge, Likely, Node
 from halfgraph.answering.store_rows import Names
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
-from halfgraph.model.segments import Groups
 from halfgraph.prediction.embedding import Index
 from halfgraph.query.canonical import identity
 from halfgraph.query.rewriting import disjuncts, without_negation
@@ -99,7 +98,7 @@ def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
     attention = encoder.intersection
     assert isinstance(attention, Attention)
     assert isinstance(node, Intersect)
-    return attention.shares(parts, attention.centre(parts), Groups.of(encoder.types_of(node, 1)))[0]
+    return attention.coefficients(parts, attention.centre(parts), encoder.types_of(node, 1))[0]
 
 
 def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[Edge]:

@@ -42,7 +42,7 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
     """The paper's measures of a model on some questions."""
     aucs, aprs = {}, {}
     with encoder.entities.normalised_once():
-        require_finite(encoder.entities.every().cpu().numpy(), "the entities")
+        require_finite(encoder.entities.embeddings().cpu().numpy(), "the entities")
         for questions in sets:
             vectors = query_vectors(encoder, questions)
             name = questions.structure.name
@@ -80,7 +80,7 @@ def pair_scores(encoder: Encoder, vectors: torch.Tensor, entities: NDArray[np.in
 def mean_percentile(encoder: Encoder, vectors: torch.Tensor, right: NDArray[np.float32], many: Ragged) -> float:
     """The mean over questions of the share of their negatives that the answer is above."""
     rows = np.flatnonzero(many.sizes())
-    every = encoder.entities.every()
+    every = encoder.entities.embeddings()
     found = []
     for first in range(0, len(rows), ROWS):
         some = rows[first : first + ROWS]

@@ -21,7 +21,7 @@ from halfgraph.evaluation.questions import Asked, of_workload
 from halfgraph.evaluation.results import evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph.folder import Graph
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.prediction.answerers import Answerer, VectorAnswerer
 from halfgraph.prediction.baselines import NEIGHBOUR_VOTE, POPULARITY, neighbour_vote, popularity

@@ -1,1 +1,1 @@
-"""What is learnt: the operators of the paper as modules, walked over queries."""
+"""The model: entity look-up, projection and intersection as modules, and the encoder that walks queries with them."""

@@ -1,4 +1,4 @@
-"""The paper's ten rows by name, an eleventh that it argues against, and short names for the command line."""
+"""Named models: the rows of the paper's Table 2, one that it argues against, and short names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,29 +6,28 @@ from dataclasses import dataclass
 from rapidfuzz import process
 
 from halfgraph.errors import SettingError
-from halfgraph.model.encoder import Architecture
+from halfgraph.model.architecture import Architecture
 
 
 @dataclass(frozen=True)
 class Variant:
-    """A row of the paper's Table 2: what the model is made of, and whether it is trained on neighbourhoods too."""
+    """A row of the paper's Table 2: its architecture, and whether it is also trained on neighbourhoods."""
 
     name: str
     architecture: Mapping[str, str | int]
     kg_phase: bool = False
 
 
-def _cga(heads: int) -> Variant:
-    architecture: dict[str, str | int] = {"projection": "bilinear", "intersection": "attention", "centre": "min"}
-    architecture["heads"] = heads
-    return Variant(f"CGA+KG+{heads}[min]", architecture, kg_phase=True)
-
-
 def _row(name: str, projection: str, intersection: str, centre: str, *, kg_phase: bool = False) -> Variant:
     return Variant(name, {"projection": projection, "intersection": intersection, "centre": centre}, kg_phase)
 
 
-# In the order of the paper's Table 2; the last row is Wang et al.'s weighting, which the paper argues against.
+def _cga(heads: int) -> Variant:
+    row = _row(f"CGA+KG+{heads}[min]", "bilinear", "attention", "min", kg_phase=True)
+    return Variant(row.name, {**row.architecture, "heads": heads}, row.kg_phase)
+
+
+# In the order of Table 2; the last row has Wang et al.'s weights, which the paper argues against.
 ROWS = (
     _row("Bilinear[mean_simple]", "bilinear", "simple", "mean"),
     _row("Bilinear[min_simple]", "bilinear", "simple", "min"),
@@ -47,16 +46,16 @@ _BY_NAME = {row.name.lower(): row for row in ROWS}
 
 
 def variant_named(name: str) -> Variant:
-    """The variant of a name, however it is capitalised."""
-    wanted = SHORT.get(name.lower(), name).lower()
-    if wanted in _BY_NAME:
-        return _BY_NAME[wanted]
+    """Return the variant of a name or short name, in any case."""
+    row = _BY_NAME.get(SHORT.get(name.lower(), name).lower())
+    if row is not None:
+        return row
     known = [*SHORT, *(row.name for row in ROWS)]
     nearest = process.extractOne(name, known)[0]
-    problem = f'there is no model named "{name}"'
-    raise SettingError("--model", problem, advice=f"Did you mean {nearest}? Known: {', '.join(known)}.")
+    advice = f"Did you mean {nearest}? Known: {', '.join(known)}."
+    raise SettingError("--model", f'there is no model named "{name}"', advice=advice)
 
 
-def architecture_of(variant: Variant, **others: str | int | bool) -> Architecture:
-    """The architecture of a variant, with some of its settings given otherwise."""
-    return Architecture(**{**variant.architecture, **others})  # type: ignore[arg-type]
+def architecture_of(variant: Variant, **settings: str | int | bool) -> Architecture:
+    """Return the architecture of a variant, some settings overridden."""
+    return Architecture(**{**variant.architecture, **settings})  # type: ignore[arg-type]

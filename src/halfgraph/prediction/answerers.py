@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.model.encoder import Encoder
+from halfgraph.model.encoder import Encoder, cosine
 from halfgraph.query.fold import Interpretation, fold
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.structures import Structure
@@ -40,7 +40,7 @@ class VectorAnswerer:
     @cached_property
     def _every(self) -> torch.Tensor:
         """The vectors of all entities (entities, d)."""
-        return self.encoder.entities.every().detach()
+        return self.encoder.entities.embeddings().detach()
 
     @torch.no_grad()
     def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
@@ -48,7 +48,7 @@ class VectorAnswerer:
         ways = disjuncts(without_negation(structure.fill(np.asarray(anchors), np.asarray(relations))))
         best: torch.Tensor | None = None
         for vectors in self.encoder.encode(ways):
-            cosines = F.normalize(vectors, dim=-1) @ self._every.t()  # eq. 11
+            cosines = cosine(F.normalize(vectors, dim=-1), self._every)  # eq. 11
             best = cosines if best is None else torch.maximum(best, cosines, out=best)
         assert best is not None, "a query has at least one disjunct"
         return best.float().cpu().numpy()

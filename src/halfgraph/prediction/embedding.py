@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.model.encoder import Encoder
+from halfgraph.model.encoder import Encoder, cosine
 
 
 @dataclass(frozen=True)
@@ -21,12 +21,12 @@ class Index:
     @torch.no_grad()
     def of(cls, encoder: Encoder) -> "Index":
         """The index of a model."""
-        return cls(encoder, encoder.entities.every())
+        return cls(encoder, encoder.entities.embeddings())
 
     @torch.no_grad()
     def scores(self, ways: torch.Tensor, among: slice) -> torch.Tensor:
         """The cosine of each entity of a range with the nearest of some vectors (ways, d): (range,)."""
-        return (self.vectors[among] @ F.normalize(ways, dim=-1).t()).amax(dim=1)  # eq. 11
+        return cosine(F.normalize(ways, dim=-1), self.vectors[among]).amax(dim=0)  # eq. 11
 
     def nearest(
         self, ways: torch.Tensor, count: int, *, among: slice, without: NDArray[np.int32]

@@ -105,7 +105,7 @@ class Edges:
     @torch.no_grad()
     def of(cls, encoder: Encoder, graph: KnowledgeGraph, scale: Scale) -> "Edges":
         """The edges of a graph, likely ones by a model of it."""
-        vectors = encoder.entities.every().detach().float().cpu().contiguous()
+        vectors = encoder.entities.embeddings().detach().float().cpu().contiguous()
         arrays = edges_of(graph)
         groups = tuple(map(contiguous, groups_of(arrays)))
         step = -(-len(vectors) // LEVEL_SAMPLE)

@@ -1,4 +1,4 @@
-"""Links: a head and a relation asked for all their tails at once, told from every entity."""
+"""Links: a head and a relation, for which all known tails are predicted among many entities at once."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.model.encoder import cosine
 from halfgraph.query.tree import Anchor, Project, Query
 
 Ids = NDArray[np.int32]
@@ -16,21 +17,21 @@ Ids = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Links:
-    """Some heads with a relation each, and all their tails."""
+    """Heads with one relation each, and all their tails."""
 
     heads: Ids  # (n,)
-    relations: Ids
-    rows: NDArray[np.int64]  # of each tail (tails,)
-    tails: NDArray[np.int64]  # as places among the candidates
-    shares: NDArray[np.float32]  # one over the number of tails of the row
-    candidates: NDArray[np.int64] | None  # None: every entity
+    relations: Ids  # (n,)
+    rows: NDArray[np.int64]  # the link of each tail (tails,)
+    tails: NDArray[np.int64]  # positions among the candidates (tails,)
+    shares: NDArray[np.float32]  # 1 / number of tails of the same link (tails,)
+    candidates: NDArray[np.int64] | None  # None: all entities
 
     def __len__(self) -> int:
         return len(self.heads)
 
     @property
     def query(self) -> Query:
-        """The links as a batch of queries."""
+        """The links as a batch of one-edge queries."""
         return Project(Anchor(self.heads), self.relations)
 
 
@@ -41,33 +42,35 @@ class LinkSource:
     graph: KnowledgeGraph
 
     @cached_property
-    def firsts(self) -> NDArray[np.int64]:
-        """Where the edges of each head and relation begin, and where the last end."""
+    def starts(self) -> NDArray[np.int64]:
+        """Where the triples of each head and relation start, and where the last ones stop."""
         heads, relations = self.graph.heads(), np.asarray(self.graph.relations)
         changes = (heads[1:] != heads[:-1]) | (relations[1:] != relations[:-1])
         return np.concatenate([[0], np.flatnonzero(changes) + 1, [len(heads)]])
 
     def draw(self, count: int, candidates: int, rng: np.random.Generator) -> Links:
-        """So many links at random, told from every entity, or from a sample where there are more than twice as many."""
-        chosen = rng.integers(0, len(self.firsts) - 1, count)
-        first, sizes = self.firsts[chosen], self.firsts[chosen + 1] - self.firsts[chosen]
+        """Draw links at random; above twice as many entities as `candidates`, draw candidates too."""
+        chosen = rng.integers(0, len(self.starts) - 1, count)
+        start, sizes = self.starts[chosen], self.starts[chosen + 1] - self.starts[chosen]
         rows = np.repeat(np.arange(count), sizes)
-        places = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(first, sizes)
-        tails = self.graph.tails[places].astype(np.int64)
-        among = None
+        triples = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes) + np.repeat(start, sizes)
+        tails = self.graph.tails[triples].astype(np.int64)
+        sampled = None
         if self.graph.entity_count > 2 * candidates:
-            among = np.union1d(tails, rng.integers(0, self.graph.entity_count, candidates))
-            tails = np.searchsorted(among, tails)
-        heads = np.searchsorted(self.graph.starts, first, side="right") - 1
+            sampled = np.union1d(tails, rng.integers(0, self.graph.entity_count, candidates))
+            tails = np.searchsorted(sampled, tails)
+        heads = np.searchsorted(self.graph.starts, start, side="right") - 1
         shares = (1.0 / np.repeat(sizes, sizes)).astype(np.float32)
-        return Links(heads.astype(np.int32), self.graph.relations[first], rows, tails, shares, among)
+        return Links(heads.astype(np.int32), self.graph.relations[start], rows, tails, shares, sampled)
 
 
-def link_losses(links: Links, vectors: Tensor, entities: Tensor, temperature: float) -> Tensor:
-    """The cross-entropy of a row's tails against all candidates: (n, d), (candidates, d) -> (n,)."""
-    logits = vectors @ entities.t() / temperature
+def link_losses(links: Links, queries: Tensor, entities: Tensor, temperature: float) -> Tensor:
+    """Return the cross-entropy of each link's tails against all candidates: (n, d), (candidates, d) -> (n,)."""
+    queries = queries / temperature  # cosines are logits from here on
     rows, tails, shares = (
-        torch.from_numpy(part).to(vectors.device) for part in (links.rows, links.tails, links.shares)
+        torch.from_numpy(part).to(queries.device) for part in (links.rows, links.tails, links.shares)
     )
-    right = torch.zeros_like(logits[:, 0]).index_add(0, rows, logits[rows, tails] * shares)
-    return torch.logsumexp(logits, dim=1) - right
+    weighted = entities.index_select(0, tails) * shares.to(entities).unsqueeze(1)
+    mean_tail = torch.zeros_like(queries).index_add(0, rows, weighted)  # its logit is the mean of the tails' logits
+    right = cosine(queries, mean_tail.unsqueeze(1)).squeeze(1)
+    return torch.logsumexp(cosine(queries, entities), dim=1) - right

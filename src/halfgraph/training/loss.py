@@ -1,4 +1,4 @@
-"""The losses: the paper's margin, and a cross-entropy over shared negatives; both phases go through the same code."""
+"""Losses: the paper's hinge, and a cross-entropy over shared negatives. Both training phases use the same code."""
 
 import math
 
@@ -7,117 +7,113 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from halfgraph.model.encoder import Encoder
-from halfgraph.model.units import cosines, normalised
+from halfgraph.model.encoder import Encoder, cosine
 from halfgraph.training.batches import Batch
 from halfgraph.training.links import Links, link_losses
 from halfgraph.training.recipe import Recipe
 
-NEVER = -1e9  # the score of a candidate that does not count
+MASKED = -1e9  # logit of a candidate that does not count
 
 
 def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
-    """The weighted sum of the losses of all structures, neighbourhoods included (eq. 13)."""
-    queries = [some.structure.fill(some.anchors, some.relations) for some in batch.questions]
-    links = [] if batch.links is None else [batch.links.query]
-    walked = normalised(torch.cat(encoder.encode([*queries, *links])))  # (n, d); a neighbourhood's is eq. 9
-    vectors = walked[: len(batch)]
-    weights = torch.from_numpy(batch.weights).to(vectors)
-    losses = pair_losses(encoder, batch, vectors, recipe)
+    """Return the weighted sum of the losses of all structures, neighbourhoods included (eq. 13)."""
+    queries = [questions.structure.fill(questions.anchors, questions.relations) for questions in batch.questions]
+    link_queries = [] if batch.links is None else [batch.links.query]
+    embeddings = torch.cat(encoder.encode([*queries, *link_queries]))  # (n + links, d); of a neighbourhood: eq. 9
+    questions, links = F.normalize(embeddings, dim=-1).tensor_split([len(batch)])
+    losses = pair_losses(encoder, batch, questions, recipe)  # eqs. 10 and 12
     if recipe.loss == "softmax":
-        losses = losses + softmax_losses(encoder, batch, vectors, recipe)
-    total = (weights * losses).sum()
+        losses = losses + softmax_losses(encoder, batch, questions, recipe)
+    total = (torch.from_numpy(batch.weights).to(losses) * losses).sum()  # eq. 13
     if batch.links is None:
         return total
-    own = link_losses(batch.links, walked[len(batch) :], _candidates(encoder, batch.links), recipe.temperature)
-    return total + recipe.link_weight * own.mean()
+    candidates = _link_candidates(encoder, batch.links)
+    return total + recipe.link_weight * link_losses(batch.links, links, candidates, recipe.temperature).mean()
 
 
-def _candidates(encoder: Encoder, links: Links) -> Tensor:
-    """The entities that the tails of links are told from: (candidates, d)."""
+def _link_candidates(encoder: Encoder, links: Links) -> Tensor:
+    """Return the entities among which the tails of links are predicted: (candidates, d)."""
     if links.candidates is not None:
         return encoder.entities(_ids(links.candidates, encoder))
-    if encoder.entities.sparse:  # its gradient is by rows, whichever they are
+    if encoder.entities.sparse:  # a look-up, because its gradient must be sparse
         return encoder.entities(torch.arange(len(encoder.entities.table), device=encoder.device))
-    return encoder.entities.every()
+    return encoder.entities.embeddings()
 
 
-def pair_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
-    """The losses of a question's own negatives and hard ones: (n,), zero where its structure has none.
+def pair_losses(encoder: Encoder, batch: Batch, queries: Tensor, recipe: Recipe) -> Tensor:
+    """Return the losses of each question's own negatives and hard negatives: (n,), 0 for a question without any.
 
-    With the hinge max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12). Beside the cross-entropy, which has shared
-    negatives, a soft hinge without a margin: how likely a hard negative is taken for the answer, its question's own or
-    any of its structure.
+    With the hinge, max(0, margin - cos(q, a) + cos(q, a-)) (eqs. 10 and 12). With the cross-entropy, whose other
+    negatives are shared, a soft hinge without margin of the hard negatives, its own and those of its whole structure.
     """
-    sorts = ((1.0, batch.negatives), (recipe.hard_weight if recipe.hard_negatives else 0.0, batch.hard_negatives))
-    used = [(weight, negatives) for weight, negatives in sorts if weight and negatives.shape[1]]
+    sets = ((1.0, batch.negatives), (recipe.hard_weight if recipe.hard_negatives else 0.0, batch.hard_negatives))
+    used = [(weight, negatives) for weight, negatives in sets if weight and negatives.shape[1]]
     if not used:
-        return vectors.new_zeros(len(vectors))
-    every = np.concatenate([negatives for _, negatives in used], axis=1)  # (n, negatives), -1 where there is none
-    # One look-up for all: the gradient of each is as large as the table.
-    ids = np.concatenate([batch.answers[:, None], np.maximum(every, 0)], axis=1)
-    looked_up = encoder.entities(_ids(ids.ravel(), encoder)).view(*ids.shape, -1)
-    right, wrong = cosines(vectors, looked_up).split([1, every.shape[1]], dim=1)
-    # Departs from the paper: the mean over the negatives, not the sum, so that a question's weight does not grow with
-    # how many of them are found.
-    shares = np.concatenate([weight * _shares(negatives) for weight, negatives in used], axis=1)
-    counted = torch.from_numpy(shares).to(vectors)
+        return queries.new_zeros(len(queries))
+    negatives = np.concatenate([ids for _, ids in used], axis=1)  # (n, negatives), -1: none
+    ids = np.concatenate([batch.answers[:, None], np.maximum(negatives, 0)], axis=1)
+    entities = encoder.entities(_ids(ids.ravel(), encoder)).view(*ids.shape, -1)
+    right, wrong = cosine(queries, entities).split([1, negatives.shape[1]], dim=1)
+    # Departs from the paper: the mean over the negatives, not the sum, so that the weight of a question does not depend
+    # on how many negatives it has.
+    means = np.concatenate([weight * _mean_weights(ids) for weight, ids in used], axis=1)
+    weights = torch.from_numpy(means).to(queries)
     if recipe.loss == "hinge":
-        return (F.relu(recipe.margin + wrong - right) * counted).sum(dim=1)
-    losses = (F.softplus((wrong - right) / recipe.temperature) * counted).sum(dim=1)
+        return (F.relu(recipe.margin + wrong - right) * weights).sum(dim=1)  # eqs. 10 and 12
+    losses = (F.softplus((wrong - right) / recipe.temperature) * weights).sum(dim=1)
     if not recipe.hard_pooled_weight:
         return losses
-    there = torch.from_numpy(every >= 0).to(vectors.device)  # hard ones alone: all others are shared
-    level = torch.logsumexp((wrong / recipe.temperature).masked_fill(~there, NEVER), dim=1)
-    level = level - there.sum(dim=1).clamp(min=1).to(level).log()  # one without any counts as nothing in the mean
+    exists = torch.from_numpy(negatives >= 0).to(queries.device)  # hard ones only: the others are shared
+    level = torch.logsumexp((wrong / recipe.temperature).masked_fill(~exists, MASKED), dim=1)
+    level = level - exists.sum(dim=1).clamp(min=1).to(level).log()
     pooled = pooled_losses(batch, right.squeeze(1) / recipe.temperature, level)
     return losses + recipe.hard_weight * recipe.hard_pooled_weight * pooled
 
 
-def _shares(negatives: np.ndarray) -> np.ndarray:
-    """What each negative counts: one over how many a question has, or nothing where there is none."""
-    there = negatives >= 0
-    shares: np.ndarray = there / np.maximum(there.sum(axis=1, keepdims=True), 1)
-    return shares
+def _mean_weights(negatives: np.ndarray) -> np.ndarray:
+    """Return weights (n, negatives) that make a sum over existing negatives a mean."""
+    exists = negatives >= 0
+    weights: np.ndarray = exists / np.maximum(exists.sum(axis=1, keepdims=True), 1)
+    return weights
 
 
-def softmax_losses(encoder: Encoder, batch: Batch, vectors: Tensor, recipe: Recipe) -> Tensor:
-    """The cross-entropy of the answer against the candidates of its type and of any: (n,)."""
-    order = np.argsort(batch.groups, kind="stable")  # one product for the questions that share candidates
+def softmax_losses(encoder: Encoder, batch: Batch, queries: Tensor, recipe: Recipe) -> Tensor:
+    """Return the cross-entropy of each answer against shared negatives of its type and of any type: (n,)."""
+    order = np.argsort(batch.groups, kind="stable")  # questions that share candidates next to each other
     sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
-    place = torch.from_numpy(order).to(vectors.device)
-    asked = vectors.index_select(0, place)
-    looked_up = [batch.answers[order], batch.others, *batch.candidates]
-    rows = encoder.entities(_ids(np.concatenate(looked_up), encoder))
-    answers, others, *candidates = rows.split([len(some) for some in looked_up])
-    right = (asked * answers).sum(dim=-1, keepdim=True)
-    known = torch.from_numpy(batch.known[order]).to(vectors.device)
-    pieces = (part.split(sizes) for part in (asked, right, asked @ others.t(), known))
-    logits_right, logits_wrong, levels = [], [], []
-    for some, score, of_any, mask, wrong in zip(*pieces, candidates, strict=True):
-        scores = torch.cat([some @ wrong.t(), of_any], dim=1) / recipe.temperature
-        scores = scores.masked_fill(mask[:, : scores.shape[1]], NEVER)
-        logits_right.append(score.squeeze(1) / recipe.temperature)
-        logits_wrong.append(torch.logsumexp(scores, dim=1))
-        levels.append(torch.logsumexp(scores[:, : len(wrong)], dim=1) - math.log(max(len(wrong), 1)))
-    answer, wrong = torch.cat(logits_right), torch.cat(logits_wrong)
-    losses = torch.empty_like(answer).index_copy(0, place, F.softplus(wrong - answer))
-    if not recipe.pooled_weight:
-        return losses
-    answer, level = (torch.empty_like(answer).index_copy(0, place, part) for part in (answer, torch.cat(levels)))
-    return losses + recipe.pooled_weight * pooled_losses(batch, answer, level)
+    place = torch.from_numpy(order).to(queries.device)
+    queries = queries.index_select(0, place) / recipe.temperature  # cosines are logits from here on
+    ids = [batch.answers[order], batch.others, *batch.candidates]
+    entities = encoder.entities(_ids(np.concatenate(ids), encoder))  # one look-up: its gradient is a whole table
+    answers, others, *candidates = entities.split([len(some) for some in ids])
+    known = torch.from_numpy(batch.known[order]).to(queries.device)
+    wrong, levels = [], []
+    pieces = (part.split(sizes) for part in (queries, cosine(queries, others), known))
+    for some, logits, mask, of_type in zip(*pieces, candidates, strict=True):
+        total = _masked_logsumexp(cosine(some, of_type), mask[:, : len(of_type)])
+        wrong.append(torch.logaddexp(total, _masked_logsumexp(logits, mask[:, len(of_type) :][:, : len(others)])))
+        levels.append(total - math.log(max(len(of_type), 1)))
+    parts = (cosine(queries, answers.unsqueeze(1)).squeeze(1), torch.cat(wrong), torch.cat(levels))
+    right, total, level = (torch.empty_like(part).index_copy(0, place, part) for part in parts)
+    losses = F.softplus(total - right)
+    return losses + recipe.pooled_weight * pooled_losses(batch, right, level) if recipe.pooled_weight else losses
+
+
+def _masked_logsumexp(logits: Tensor, mask: Tensor) -> Tensor:
+    """Return the log of the summed exponentials of the logits that are not masked: (n, m), (n, m) -> (n,)."""
+    return torch.logsumexp(logits.masked_fill(mask, MASKED), dim=1)
 
 
 def pooled_losses(batch: Batch, answer: Tensor, level: Tensor) -> Tensor:
-    """The cross-entropy of each answer's logit against the wrong ones of all questions of its structure: (n,).
+    """Return the cross-entropy of each answer's logit against the negatives of all questions of its structure: (n,).
 
-    A softmax over one question's candidates leaves open how high its scores are as a whole. This makes scores of
-    different questions comparable, which the paper's AUC asks for: it pools the questions of a type.
+    `level` (n,) is the log of the mean exponential of each question's negative logits. A softmax over the candidates of
+    one question leaves the absolute level of its scores open. This term makes scores of different questions comparable,
+    which the paper's AUC needs: it pools the questions of a structure.
     """
-    sizes = [len(some) for some in batch.questions]
-    pieces = zip(answer.split(sizes), level.split(sizes), strict=True)
-    pooled = [F.softplus(torch.logsumexp(wrong, 0) - math.log(len(wrong)) - right) for right, wrong in pieces]
-    return torch.cat(pooled)
+    sizes = [len(questions) for questions in batch.questions]
+    pairs = zip(answer.split(sizes), level.split(sizes), strict=True)
+    return torch.cat([F.softplus(torch.logsumexp(wrong, 0) - math.log(len(wrong)) - right) for right, wrong in pairs])
 
 
 def _ids(ids: np.ndarray, encoder: Encoder) -> Tensor:

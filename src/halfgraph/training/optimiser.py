@@ -1,87 +1,51 @@
-"""Adam: in one pass for what changes as a whole, row by row for a table of which a step touches little."""
+"""Adam, with updates of single rows for a large entity table."""
 
-import numpy as np
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
-from halfgraph.model.threads import cuts, in_threads
-from halfgraph.training.kernels import adam_step
-
 
 class Optimiser:
-    """Adam over the parameters of a model; parameters with sparse gradients are updated by rows ("lazy" Adam)."""
+    """Adam over a model's parameters; those with sparse gradients are updated in the rows that have a gradient."""
 
+    # Departs from the paper's Adam for large tables: the other rows would move on by their moments, which would cost a
+    # pass over the whole table at every step.
     def __init__(self, parameters: dict[str, nn.Parameter], sparse: set[str]) -> None:
         self.parameters, self.sparse = parameters, sparse
-        self.step_count = 0
-        self.first = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
-        self.second = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
+        self._dense = torch.optim.Adam([p for name, p in parameters.items() if name not in sparse], fused=True)
+        self._by_row = torch.optim.SparseAdam([parameters[name] for name in sparse]) if sparse else None
+        zeros = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
         for name, parameter in parameters.items():
             if name not in sparse:
-                parameter.grad = torch.zeros_like(parameter)  # kept: grouped products add to it in place
+                parameter.grad = zeros[name].clone()  # kept: `grouped_matmul` adds to it in place
+        self.load({f"{moment}.{name}": zero for name, zero in zeros.items() for moment in ("first", "second")}, 0)
 
-    @torch.no_grad()
     def step(self, learning_rate: float) -> None:
-        """Nothing; the parameters are moved and their gradients cleared."""
-        self.step_count += 1
-        for name, parameter in self.parameters.items():
-            if parameter.grad is not None:
-                adam = _row_adam if name in self.sparse else _whole_adam
-                adam(parameter, self.first[name], self.second[name], self.step_count, learning_rate)
+        """Update the parameters and clear their gradients."""
+        self._dense.param_groups[0]["lr"] = learning_rate
+        self._dense.step()
+        self._dense.zero_grad(set_to_none=False)
+        if self._by_row is not None:
+            self._by_row.param_groups[0]["lr"] = learning_rate
+            self._by_row.step()
+            self._by_row.zero_grad()
 
     def state(self) -> dict[str, Tensor]:
-        """What is needed to go on."""
-        moments = {f"first.{name}": tensor for name, tensor in self.first.items()}
-        return moments | {f"second.{name}": tensor for name, tensor in self.second.items()}
+        """Return the first and second moments by parameter, as `load` takes them."""
+        states = {name: self._states(name)[parameter] for name, parameter in self.parameters.items()}
+        first = {f"first.{name}": state["exp_avg"] for name, state in states.items()}
+        return first | {f"second.{name}": state["exp_avg_sq"] for name, state in states.items()}
 
-    @torch.no_grad()
     def load(self, state: dict[str, Tensor], step_count: int) -> None:
-        """Nothing; goes on from a state."""
-        self.step_count = step_count
-        for name in self.parameters:
-            self.first[name].copy_(state[f"first.{name}"])
-            self.second[name].copy_(state[f"second.{name}"])
+        """Continue from the state that was saved after so many steps."""
+        for name, parameter in self.parameters.items():
+            moments = (state[f"{moment}.{name}"].to(parameter, copy=True) for moment in ("first", "second"))
+            # SparseAdam counts in a number, the fused Adam in a tensor.
+            step = step_count if name in self.sparse else torch.tensor(float(step_count), device=parameter.device)
+            self._states(name)[parameter] = {"step": step, **dict(zip(("exp_avg", "exp_avg_sq"), moments, strict=True))}
 
-
-BETAS = (0.9, 0.999)
-EPSILON = 1e-8
-NUMBERS = 128  # that count as a row
-
-
-def _whole_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
-    """Nothing; Adam on all of a parameter; its gradient is set to zero."""
-    assert parameter.grad is not None
-    rates = 1 - BETAS[0], 1 - BETAS[1]
-    size, scale = learning_rate / (1 - BETAS[0] ** step), (1 - BETAS[1] ** step) ** -0.5
-    if parameter.device.type == "cpu":
-        numbers = np.dtype(str(parameter.dtype).removeprefix("torch.")).type
-        with np.errstate(over="ignore"):  # a rate that is too large makes weights infinite, which the loop tells
-            constants = (tuple(map(numbers, rates)), numbers(size), numbers(scale), numbers(EPSILON))
-        flat = [tensor.view(-1) for tensor in (parameter.data, parameter.grad, first, second)]
-        in_threads(
-            adam_step,
-            *flat,
-            shares=[(*constants, *some) for some in cuts(parameter.numel(), parameter.numel() // NUMBERS)],
-        )
-        return
-    first.lerp_(parameter.grad, rates[0])
-    second.lerp_(parameter.grad.square(), rates[1])
-    parameter.data.addcdiv_(first, second.sqrt().mul_(scale).add_(EPSILON), value=-size)
-    parameter.grad.zero_()
-
-
-def _row_adam(parameter: nn.Parameter, first: Tensor, second: Tensor, step: int, learning_rate: float) -> None:
-    """Nothing; Adam on the rows that have a gradient, as if the others had not been asked; the gradient is gone."""
-    # Departs from the paper's Adam: rows without a gradient would move on by their moments, which costs a pass over
-    # the whole table at each step.
-    assert parameter.grad is not None
-    gradient = parameter.grad.coalesce()
-    rows, values = gradient.indices()[0], gradient.values()
-    mean = first.index_select(0, rows).lerp_(values, 1 - BETAS[0])
-    spread = second.index_select(0, rows).mul_(BETAS[1]).addcmul_(values, values, value=1 - BETAS[1])
-    first.index_copy_(0, rows, mean)
-    second.index_copy_(0, rows, spread)
-    size = learning_rate / (1 - BETAS[0] ** step)
-    moved = mean.div_(spread.div_(1 - BETAS[1] ** step).sqrt_().add_(EPSILON)).mul_(-size)
-    parameter.data.index_add_(0, rows, moved)
-    parameter.grad = None
+    def _states(self, name: str) -> dict[Tensor, dict[str, Any]]:
+        optimiser = self._by_row if name in self.sparse else self._dense
+        assert optimiser is not None
+        return optimiser.state

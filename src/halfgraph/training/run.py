@@ -11,7 +11,8 @@ import torch
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import Graph, new_folder
-from halfgraph.model.encoder import Architecture, Encoder, describe
+from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder, describe
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
 from halfgraph.training.card import model_card
 from halfgraph.training.curves import draw_curves
@@ -99,7 +100,7 @@ def run(
     sampler = Sampler(graph.train, recipe.uniform, threads=1)
     source: Source = OnTheFly(sampler) if workload is None else FromWorkload(workload)
     progress = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, told)
-    about = describe(encoder, len(graph.types))
+    about = describe(encoder)
     write_atomically(out / CARD, model_card(graph, name, about, asdict(recipe), progress.history))
     finished = {
         "seconds": round(progress.seconds, 1),

@@ -5,9 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from halfgraph.model._kernels import MANY
-from halfgraph.model.segments import Groups, grouped_matmul
-from halfgraph.model.threads import SHARED
+from halfgraph.model._grouped import (
+    THREADED_ROWS,
+    TRANSPOSED_ROWS,
+    Groups,
+    grouped_matmul,
+    plain_grouped_matmul,
+)
+from halfgraph.model.threads import torch_threads
 
 # Groups in any order, some empty; one group; one row; none.
 GROUPINGS = [([2, 0, 2, 4, 0, 2], 5), ([0, 0, 0], 1), ([3, 3, 3, 3], 4), ([1], 3), ([], 2), ([4, 3, 2, 1, 0], 5)]
@@ -24,6 +29,11 @@ def made(groups: list[int], group_count: int, inner: int = 3, outer: int = 2) ->
 def grouped(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
     """Each row times the matrix of its group."""
     return grouped_matmul(rows, weight, Groups.of(groups))
+
+
+def plain(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
+    """The same by one product of torch for each group."""
+    return plain_grouped_matmul(rows, weight, Groups.of(groups))
 
 
 def gathered(rows: Tensor, weight: Tensor, groups: Tensor) -> Tensor:
@@ -55,7 +65,7 @@ def test_each_row_is_multiplied_by_its_own_matrix(groups: list[int], inner: int,
 @pytest.mark.parametrize("inner", [1, 8, 139])
 @pytest.mark.parametrize("outer", [7, 8, 128, 139, 272])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_columns_are_taken_many_and_few_at_a_time(inner: int, outer: int, dtype: torch.dtype) -> None:
+def test_any_number_of_columns_is_multiplied(inner: int, outer: int, dtype: torch.dtype) -> None:
     """A processor's registers hold some columns of a matrix; what is left over is done in smaller pieces."""
     rows, weight, which = (part.to(dtype) for part in made([1, 0, 1, 1, 2], 3, inner, outer))
     which = which.long()
@@ -87,6 +97,14 @@ def test_the_gradient_is_that_of_gathered_matrices_with_and_without_one_there_al
         gradients(gathered, rows, weight, which, start),
         strict=True,
     ):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(("groups", "count"), GROUPINGS)
+def test_the_native_product_and_its_gradients_are_those_of_the_plain_twin(groups: list[int], count: int) -> None:
+    rows, weight, which = made(groups, count)
+    torch.testing.assert_close(grouped(rows, weight, which), plain(rows, weight, which), rtol=0, atol=1e-12)
+    for one, other in zip(gradients(grouped, rows, weight, which), gradients(plain, rows, weight, which), strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
@@ -129,7 +147,7 @@ def test_a_part_of_a_weight_gives_its_gradient_to_the_whole() -> None:
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
-def test_a_gradient_that_is_spread_out_over_rows_is_taken_too() -> None:
+def test_an_expanded_gradient_with_strides_of_zero_is_accepted() -> None:
     rows, weight, which = made([1, 0, 1], 2)
     rows, weight = rows.requires_grad_(), weight.requires_grad_()
     grouped(rows, weight, which).sum().backward()  # the gradient of a sum has strides of zero
@@ -146,23 +164,19 @@ def test_float32_is_within_rounding_of_float64() -> None:
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize(("inner", "outer"), [(8, 8), (7, 5), (3, 1), (1, 9)])
 def test_groups_of_all_sizes_in_any_number_of_threads(threads: int, inner: int, outer: int) -> None:
-    sizes = [*range(1, 14), MANY - 1, MANY, 3 * MANY]
+    sizes = [*range(1, 14), TRANSPOSED_ROWS - 1, TRANSPOSED_ROWS, 3 * TRANSPOSED_ROWS]
     groups = np.random.default_rng(0).permutation(np.repeat(np.arange(len(sizes)), sizes)).tolist()
-    assert len(groups) > SHARED
+    assert len(groups) > THREADED_ROWS
     rows, weight, which = made(groups, len(sizes), inner, outer)
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads)
-    try:
+    with torch_threads(threads):
         torch.testing.assert_close(grouped(rows, weight, which), gathered(rows, weight, which))
         for one, other in zip(
             gradients(grouped, rows, weight, which), gradients(gathered, rows, weight, which), strict=True
         ):
             torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
-    finally:
-        torch.set_num_threads(before)
 
 
-def test_what_is_not_a_number_stays_so() -> None:
+def test_nan_stays_nan_in_its_own_row() -> None:
     rows, weight, which = made([0, 1, 0, 0, 0, 0], 2)
     rows[2, 1] = torch.nan
     found = grouped(rows, weight, which)
@@ -182,19 +196,19 @@ def test_a_row_has_the_same_product_whatever_rows_are_beside_it(inner: int) -> N
 def test_groups_of_rows_that_are_repeated(groups: list[int], group_count: int) -> None:
     _, weight, which = made(groups, group_count)
     rows = torch.randn(3 * len(groups), 3, dtype=torch.float64)
-    found = grouped_matmul(rows, weight, Groups.of(which).repeated(3))
+    found = grouped_matmul(rows, weight, Groups.of(which).repeat(3))
     torch.testing.assert_close(found, gathered(rows, weight, which.repeat_interleave(3)))
 
 
 @pytest.mark.parametrize(
     ("rows", "groups"),
     [
-        (torch.zeros(2, 3), Groups.of(torch.tensor([0, 1]))),  # numbers of another size than the matrices'
+        (torch.zeros(2, 3), Groups.of(torch.tensor([0, 1]))),  # another dtype than the matrices
         (torch.zeros(2, 4, dtype=torch.float64), Groups.of(torch.tensor([0, 1]))),
         (torch.zeros(4, 3, dtype=torch.float64), Groups.of(torch.tensor([0, 1]))),
         (torch.zeros(2, 3, dtype=torch.float64), Groups.of(torch.tensor([0, 2]))),
     ],
 )
-def test_what_would_be_written_elsewhere_is_refused(rows: Tensor, groups: Groups) -> None:
+def test_sizes_that_would_write_out_of_bounds_are_refused(rows: Tensor, groups: Groups) -> None:
     with pytest.raises(AssertionError):
         grouped_matmul(rows, torch.zeros(2, 3, 3, dtype=torch.float64), groups)
