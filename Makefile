@@ -6,7 +6,7 @@ PAGE := src/halfgraph/serving/page/index.html
 MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install web demo test test-slow check bench clean
+.PHONY: install web types demo test test-slow check bench clean
 
 install: $(INSTALLED)
 
@@ -26,6 +26,10 @@ $(MODULES): web/package.json web/package-lock.json
 	@command -v npm > /dev/null || { echo 'The page needs Node.js 18 or newer with npm. Install it (Debian: apt-get install nodejs npm), then run make again.' >&2; exit 1; }
 	cd web && npm ci
 	touch $(MODULES)
+
+# The page's types follow the schema in Python; a test fails if they differ.
+types: install
+	$(BIN)/python -m halfgraph.serving.typescript web/src/types.ts
 
 demo: install web
 	rm -rf demo

@@ -31,7 +31,7 @@ class Running:
     def workers(self) -> list[int]:
         """The process numbers of its workers."""
         pids = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return [int(pid) for pid in pids if "spawn_main" in _command(pid)]
+        return [int(pid) for pid in pids if "halfgraph.answering.workers" in _command(pid)]
 
     def stop(self, number: signal.Signals = signal.SIGTERM, seconds: float = 60.0) -> int:
         """The exit code, after a signal."""

@@ -42,7 +42,7 @@ def test_what_cannot_be_predicted_is_answered_exactly_with_the_reason(engine):
     found = engine.ask("SELECT ?x { ?x <lives_in> <city0> } ORDER BY ?x")
     assert len(found.known) == 5
     assert found.predicted == []
-    assert "Nothing is predicted" in found.notes[0]
+    assert "No predictions" in found.notes[0]
 
 
 def test_what_the_store_must_test_is_tested_of_predicted_answers_too(engine):
@@ -132,7 +132,7 @@ def test_an_unknown_name_is_an_error_with_the_nearest_ones_unless_the_store_has_
     assert caught.value.nearest == (":lives_in",)
     found = engine.ask("SELECT ?x { { ?x <lives_in> <city0> } UNION { ?x <lives_on> <city0> } }")
     assert len(found.known) == 5
-    assert found.notes[0].startswith("Nothing is predicted: ")
+    assert found.notes[0].startswith("No predictions: ")
 
 
 def test_there_is_no_mode_of_another_name(engine):

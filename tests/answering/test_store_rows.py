@@ -1,10 +1,13 @@
 """Names of entities as people write them, and a time limit for what is asked of the store."""
 
+import json
+
 import pytest
 
 from asked import ENDLESS
-from halfgraph.answering.store_rows import Facts, Names
-from halfgraph.errors import SettingError, TimeLimit, UnknownName
+from halfgraph.answering.store_rows import Facts, Names, TimedStore
+from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
+from halfgraph.graph.store import store_folder
 
 
 @pytest.mark.parametrize("text", ["person3", "http://halfgraph.local/person3", "<person3>", ":person3", "Person3"])
@@ -25,9 +28,33 @@ def test_with_a_time_limit_the_same_rows_come_back_and_a_long_query_is_stopped(g
     assert limited.rows(text) == Facts(graph).rows(text)
     with pytest.raises(TimeLimit):
         limited.rows(ENDLESS, seconds=0.3)
-    limited.worker.close()
+    limited.timed.close()
 
 
 def test_a_time_limit_is_above_zero(graph):
     with pytest.raises(SettingError):
         Facts(graph, time_limit=0)
+
+
+@pytest.fixture
+def timed(graph):
+    store = TimedStore(store_folder(graph))
+    yield store
+    store.close()
+
+
+def test_after_a_query_was_stopped_the_next_one_is_answered(timed):
+    with pytest.raises(TimeLimit, match=r"stopped after 0\.5 s"):
+        timed.query_json(ENDLESS, 0.5)
+    assert json.loads(timed.query_json("ASK { ?x ?p ?y }", 30))["boolean"] is True
+
+
+def test_an_error_of_the_store_is_raised_here(timed):
+    with pytest.raises(SparqlError, match="1:12") as caught:
+        timed.query_json("SELECT ?x {", 30)
+    assert caught.value.feature == "syntax"
+
+
+def test_a_folder_that_is_not_a_store_is_reported(tmp_path):
+    with pytest.raises(HalfgraphError, match="nothing: cannot be opened as a store"):
+        TimedStore(tmp_path / "nothing").query_json("ASK { }", 30)

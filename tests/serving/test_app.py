@@ -13,11 +13,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from halfgraph.answering.workers import WorkerPool
 from halfgraph.errors import SettingError
-from halfgraph.serving.api import Serving
+from halfgraph.serving.api import Service
 from halfgraph.serving.app import address, application, listening
-from halfgraph.serving.limits import Limits
-from halfgraph.serving.workers import Workers
+from halfgraph.serving.schema import Limits
 from running import PROGRAM, running
 
 A_SECOND = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g <http://example.org/inCountry> ?i }"
@@ -80,18 +80,19 @@ def test_any_free_port_is_told_in_the_address():
         assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-class Broken(Workers):
-    """Workers with a mistake in them."""
+class Broken(WorkerPool):
+    """A pool with a bug."""
 
     async def ask(self, job):
         raise KeyError(job["task"])
 
 
 def got(page: Path, *paths: str) -> list[httpx.Response]:
-    """The answers of an application with a mistake in it, and a page or none."""
+    """The responses of an application with a bug, with or without a page."""
 
     async def ask() -> list[httpx.Response]:
-        app = application(Serving(Broken(lambda: None, Limits()), None, {"graph": {}}), "none", page)
+        pool = Broken(lambda: None, size=1, queue=1, seconds=1, memory=None)
+        app = application(Service(pool, Limits(), None, None), "none", page)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             return [await client.get(path) for path in paths]
@@ -113,9 +114,10 @@ def test_without_a_page_it_says_how_to_build_it(tmp_path):
     assert "make web" in got(tmp_path, "/")[0].text
 
 
-def test_a_mistake_of_ours_is_told_in_the_same_shape_and_nothing_of_it_to_the_client(tmp_path, capsys):
+def test_a_bug_is_reported_in_plain_words_and_its_traceback_stays_in_the_log(tmp_path, capsys):
     (answer,) = got(tmp_path, "/api/examples")
     assert answer.status_code == 500
     assert set(answer.json()["error"]) == {"message", "line", "column", "nearest", "advice"}
+    assert answer.json()["error"]["message"] == "Internal error; see the server log"
     assert "KeyError" not in answer.text
     assert "KeyError" in capsys.readouterr().err

@@ -49,14 +49,18 @@ def test_known_answers_come_first_and_then_predicted_ones(client):
     assert [row["who"] for row in rows(answer)[: len(known)]] == [row["who"] for row in known]
     scores = [float(row["_score"]) for row in rows(answer)[len(known) :]]
     assert scores == sorted(scores, reverse=True)
+    types = {row["_score"]["datatype"] for row in answer.json()["results"]["bindings"][len(known) :]}
+    assert types == {"http://www.w3.org/2001/XMLSchema#double"}
 
 
 @pytest.mark.parametrize(
     ("query", "why"),
     [
         (f"SELECT ?a ?b {{ ?a <{EX}livesIn> ?b }}", "2 variables"),
-        (f"ASK {{ ?a <{EX}livesIn> ?b }}", "ASK gives no answers to rank"),
+        (f"ASK {{ ?a <{EX}livesIn> ?b }}", "ASK has no answers to rank"),
         (f"SELECT ?a {{ ?a <{EX}livesIn> <{EX}nowhere> }}", "no entity"),
+        ("SELECT * {}", "No predictions"),
+        (f"SELECT * {{ <{EX}person1> <{EX}livesIn> <{EX}city1> }}", "No predictions"),
     ],
 )
 def test_what_cannot_be_predicted_is_answered_exactly_and_a_header_says_why(client, query, why):

@@ -8,6 +8,7 @@ from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
 from halfgraph.serving.examples import DEMO, from_file
+from halfgraph.serving.schema import Example
 from halfgraph.sparql.reading import read
 
 
@@ -29,7 +30,7 @@ def test_examples_are_made_from_held_out_triples(client, graph_folder):
 def test_a_file_of_examples_comes_first(tmp_path):
     one = {"title": "Who?", "query": "SELECT ?x { ?x ?y ?z }", "missing": False}
     (tmp_path / "examples.json").write_text(json.dumps({"examples": [one]}))
-    assert from_file(tmp_path / "examples.json") == [one]
+    assert from_file(tmp_path / "examples.json") == [Example(**one)]
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"examples": [{"title": "x"}]}', "\xff"])

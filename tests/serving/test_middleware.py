@@ -4,7 +4,6 @@ import gzip
 import json
 import random
 import socket
-import time
 from collections import Counter
 from urllib.parse import quote, urlsplit
 
@@ -131,7 +130,7 @@ def test_a_thousand_malformed_requests_get_4xx_and_the_server_goes_on(server, cl
     rng = random.Random(0)
     seen: Counter[int] = Counter()
     odd: list[tuple[int, bytes]] = []
-    begun, before = time.monotonic(), server.workers()
+    before = server.workers()
     for _ in range(1000):
         request = malformed(rng)
         status = raw(server, request)
@@ -140,7 +139,6 @@ def test_a_thousand_malformed_requests_get_4xx_and_the_server_goes_on(server, cl
             odd.append((status, request))
     assert not odd
     assert sum(seen[status] for status in range(400, 500)) > 900, seen
-    assert time.monotonic() - begun < 200
     assert client.get(ASK).status_code == 200
     assert server.workers() == before
     assert "Traceback" not in server.logged()

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyoxigraph import QueryResultsFormat
 
-from halfgraph.serving.negotiation import choose, ranges, table_format, wants_page
+from halfgraph.serving.negotiation import choose, media_ranges, table_format, wants_page
 from halfgraph.serving.problems import Problem
 
 OFFERS = [("a/x", "a/y"), ("a/z",), ("b/x",)]
@@ -33,7 +33,7 @@ def test_the_format_that_is_wanted_most_is_chosen(accept, chosen):
 
 @given(st.text(max_size=80))
 def test_any_header_is_read_without_an_error(accept):
-    assert all(0 <= part.quality <= 1 for part in ranges(accept))
+    assert all(0 <= part.quality <= 1 for part in media_ranges(accept))
     assert choose(accept, OFFERS) in (None, 0, 1, 2)
 
 

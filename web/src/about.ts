@@ -55,7 +55,7 @@ export class AboutDialog extends Plain {
           <p class="more"><a href="/api/info" target="_blank">as JSON</a> <a href="licences.txt" target="_blank">licences</a></p>
         </header>
         ${this.info
-          ? html`${part("Graph", this.info.graph)}${part("Model", this.info.model)}${part("Limits", this.info.limits)}${part("Versions", this.info.versions)}`
+          ? html`${part("Graph", this.info.graph)}${part("Model", this.info.model)}${part("Limits", { ...this.info.limits })}${part("Versions", this.info.versions)}`
           : nothing}
         <section>
           <h3>Keys</h3>

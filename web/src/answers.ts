@@ -5,12 +5,12 @@ import * as icons from "./icons";
 import { toEntity } from "./place";
 import { Plain } from "./plain";
 import { save, toCsv } from "./saving";
-import type { Answers, Known, Predicted } from "./types";
+import type { Answers, KnownAnswer, PredictedAnswer } from "./types";
 import "./witness";
 import { count, percent, score } from "./words";
 
 type Show = "all" | "known" | "predicted";
-export type Row = (Known & { source: "known"; times: number }) | (Predicted & { source: "predicted" });
+export type Row = (KnownAnswer & { source: "known"; times: number }) | (PredictedAnswer & { source: "predicted" });
 
 const FEW = 10; // known rows shown at first, so that the predicted ones are in sight
 const STEP = 200; // and then at once, so that thousands stay quick

@@ -1,5 +1,5 @@
 /** The server, as functions: each gives the JSON of one address or throws a Refusal or Gone. */
-import type { Answers, Completion, EntityPage, Example, Fault, Info, Witness } from "./types";
+import type { Answers, CompletionItem, EntityPage, Example, Fault, Info, Witness } from "./types";
 
 /** What the server says is wrong with a request. */
 export class Refusal extends Error {
@@ -70,7 +70,7 @@ export const explain = (query: string, entity: string, mode: Mode) =>
   post<Witness>("/api/explain", { query, entity, ...(mode && { mode }) });
 
 export const complete = async (text: string, what: string, signal: AbortSignal) =>
-  (await json<{ items: Completion[] }>(`/api/complete?${new URLSearchParams({ text, what, limit: "20" })}`, { signal }))
+  (await json<{ items: CompletionItem[] }>(`/api/complete?${new URLSearchParams({ text, what, limit: "20" })}`, { signal }))
     .items;
 
 export const examples = async () => (await json<{ examples: Example[] }>("/api/examples")).examples;

@@ -3,7 +3,7 @@ import type { Completion as Choice, CompletionContext, CompletionResult } from "
 import { pickedCompletion } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 import { complete } from "./api";
-import type { Completion } from "./types";
+import type { CompletionItem } from "./types";
 import { count } from "./words";
 
 /** What a person types for a name: `:Cy`, `dbo:te`, `<http://…`, or bare words as `Cy Young`. */
@@ -55,7 +55,7 @@ export function prefixLine(text: string, insert: string, prefixes: Record<string
   return { from: comments, insert: `PREFIX ${name}: <${iri}>\n` };
 }
 
-function choice(item: Completion, prefixes: Record<string, string>): Choice {
+function choice(item: CompletionItem, prefixes: Record<string, string>): Choice {
   const detail = [item.what === "relation" ? "relation" : item.type, item.insert, count(item.degree)];
   return {
     label: item.label,

@@ -89,7 +89,7 @@ export class EntityView extends Plain {
       </header>
       ${values.length
         ? html`<section><h3>Values</h3><dl>${values.map(
-            (one) => html`<div><dt>${typeof one.relation === "string" ? local(one.relation) : one.relation.label}</dt><dd>${one.value}</dd></div>`,
+            (one) => html`<div><dt>${local(one.relation)}</dt><dd>${one.value}</dd></div>`,
           )}</dl></section>`
         : nothing}
       ${found.out.length ? html`<section><h3>${found.label} → …</h3><dl>${found.out.map((group) => this.#group(group))}</dl></section>` : nothing}

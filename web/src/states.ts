@@ -3,7 +3,7 @@ import { html, nothing } from "lit";
 import * as icons from "./icons";
 import { toEntity, write } from "./place";
 import { askAddress, type Question } from "./api";
-import type { Answers, Empty, Example, Fault } from "./types";
+import type { Answers, EmptyReason, Example, Fault } from "./types";
 import { rowsOf } from "./answers";
 import { count, many, took } from "./words";
 
@@ -58,7 +58,7 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
 }
 
 /** Why a query has no known answer: the part that fails, and what there is without it. */
-export function reason(empty: Empty, question: Question, open: boolean) {
+export function reason(empty: EmptyReason, question: Question, open: boolean) {
   const { part, without } = empty;
   return html`<details class="empty" ?open=${open}>
     <summary>Why no answer is known</summary>

@@ -1,35 +1,55 @@
-/** The JSON of the server's /api, as docs/http.md describes it. */
+/* The JSON of /api. Generated from the schema by `make types`; do not edit. */
 
-export interface Named {
-  entity: string;
-  label: string;
-  type?: string | null;
-}
-
-export interface Term {
+/** One value of a row: an IRI, a literal or a blank node. */
+export interface Cell {
   type: "uri" | "literal" | "bnode";
   value: string;
-  label?: string;
+  label: string;
+  datatype?: string;
+  language?: string;
 }
 
-export interface Known extends Named {
-  row: Record<string, Term>;
+/** An entity, relation or type: its IRI and label. */
+export interface NamedEntity {
+  entity: string;
+  label: string;
 }
 
-export interface Predicted extends Named {
+/** An exact answer with its row; entity, label and type are those of the row's first value. */
+export interface KnownAnswer {
+  entity: string;
+  label: string;
+  type: string | null;
+  row: Record<string, Cell>;
+}
+
+/** A predicted answer. The confidence is the share of such answers that are right, absent if not measured. */
+export interface PredictedAnswer {
+  entity: string;
+  label: string;
+  type: string;
   score: number;
-  confidence?: number | null;
+  confidence?: number;
 }
 
+/** An entity that a variable may stand for. */
+export interface LikelyEntity {
+  entity: string;
+  label: string;
+  score: number;
+}
+
+/** A known entity or a variable of the query. */
 export interface QueryNode {
   id: number;
   role: "anchor" | "variable" | "target";
   name: string;
   entity: string | null;
   type: string | null;
-  likely: { entity: string; label: string; score: number }[];
+  likely: LikelyEntity[];
 }
 
+/** A triple pattern in the direction of the walk to the target; `inverse` if the triples point the other way. */
 export interface QueryEdge {
   from: number;
   to: number;
@@ -42,40 +62,89 @@ export interface QueryEdge {
   alternative: boolean;
 }
 
-export interface Empty {
-  part: string[];
+/** The query without a part of it: its text, the number of its answers and the first few of them. */
+export interface RelaxedQuery {
   query: string;
-  without: { query: string; count: number; some: { entity: string; label: string }[] } | null;
+  count: number;
+  some: NamedEntity[];
 }
 
+/** Why a query has no exact answer: its smallest part without an answer. */
+export interface EmptyReason {
+  part: string[];
+  query: string;
+  without: RelaxedQuery | null;
+}
+
+/** The query as it was understood, and why it has no exact answer. */
+export interface Explanation {
+  nodes: QueryNode[];
+  edges: QueryEdge[];
+  empty: EmptyReason | null;
+}
+
+/** All exact answers, then the predicted ones. */
 export interface Answers {
   variables: string[];
-  known: Known[];
-  predicted: Predicted[];
-  explanation: { nodes: QueryNode[]; edges: QueryEdge[]; empty: Empty | null };
+  known: KnownAnswer[];
+  predicted: PredictedAnswer[];
+  explanation: Explanation;
   notes: string[];
   mode: string;
   seconds: number;
-  target: string; // the variable that predicted answers are of
+  target: string;
 }
 
-export interface WitnessTriple {
-  subject: Named;
-  predicate: Named;
-  object: Named;
+/** The answer that a witness explains. */
+export interface ExplainedAnswer {
+  entity: string;
+  label: string;
+  type: string | null;
   known: boolean;
-  confidence?: number | null;
+  score: number | null;
+  confidence?: number;
+}
+
+/** The entity that stands for a variable in a witness. */
+export interface VariableBinding {
+  variable: string;
+  entity: string;
+  label: string;
+  type: string | null;
+}
+
+/** A triple of a witness; the confidence of a missing one is null if it was not measured. */
+export interface WitnessTriple {
+  subject: NamedEntity;
+  predicate: NamedEntity;
+  object: NamedEntity;
+  known: boolean;
+  confidence: number | null;
   negated: boolean;
 }
 
+/** Why an entity is an answer: an entity for each variable, and the triples that this needs. */
 export interface Witness {
-  answer: Named & { known: boolean; score: number | null; confidence?: number | null };
-  witness: (Named & { variable: string })[];
+  answer: ExplainedAnswer;
+  witness: VariableBinding[];
   triples: WitnessTriple[];
   notes: string[];
 }
 
-export interface Completion {
+/** What a server allows; a request beyond it is cut or refused. */
+export interface Limits {
+  time: number;
+  rows: number;
+  body: number;
+  query: number;
+  top: number;
+  memory: number;
+  workers: number;
+  queue: number;
+}
+
+/** A name, and what to insert into a query for it. */
+export interface CompletionItem {
   iri: string;
   label: string;
   type: string | null;
@@ -84,37 +153,74 @@ export interface Completion {
   insert: string;
 }
 
+/** Names that start with a text, or nearly so. */
+export interface Completions {
+  items: CompletionItem[];
+}
+
+/** An example query; `missing` if the served triples lack one of its answers. */
 export interface Example {
   title: string;
   query: string;
   missing: boolean;
 }
 
+/** Example queries. */
+export interface Examples {
+  examples: Example[];
+}
+
+/** The neighbours of an entity by one relation: the first few, and their number. */
 export interface Neighbours {
-  relation: Named;
-  others: Named[];
+  relation: NamedEntity;
+  others: NamedEntity[];
   count: number;
 }
 
-export interface EntityPage extends Named {
+/** A literal of an entity. */
+export interface LiteralValue {
+  relation: string;
+  value: string;
+}
+
+/** What the graph knows about an entity. */
+export interface EntityPage {
+  entity: string;
+  label: string;
+  type: string;
   degree: number;
   out: Neighbours[];
   in: Neighbours[];
-  literals?: { relation: Named | string; value: string }[];
+  literals: LiteralValue[];
 }
 
+/** What is served: the graph, the model, its prediction modes (the default first), limits and versions. */
 export interface Info {
   graph: Record<string, unknown>;
   model: Record<string, unknown>;
-  limits: Record<string, unknown>;
-  versions: Record<string, unknown>;
+  modes: string[];
+  limits: Limits;
+  versions: Record<string, string>;
   prefixes: Record<string, string>;
 }
 
+/** Whether workers are ready to answer. */
+export interface Health {
+  status: string;
+  workers: number;
+  waiting: number;
+}
+
+/** What is wrong with a request: where in the query (from 1), names that may have been meant, and what to do. */
 export interface Fault {
   message: string;
   line: number | null;
   column: number | null;
   nearest: string[];
   advice: string | null;
+}
+
+/** The body of every error. */
+export interface ErrorBody {
+  error: Fault;
 }

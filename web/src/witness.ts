@@ -6,7 +6,7 @@ import "./graph-view";
 import * as icons from "./icons";
 import { toEntity } from "./place";
 import { Plain } from "./plain";
-import type { Named, Witness, WitnessTriple } from "./types";
+import type { NamedEntity, Witness, WitnessTriple } from "./types";
 import { percent } from "./words";
 
 function toLine(triple: WitnessTriple): Line {
@@ -24,7 +24,7 @@ function toLine(triple: WitnessTriple): Line {
 
 /** The entities of a witness; the answer has the shape of a target, entities of variables that of a variable. */
 function toDots(witness: Witness): Dot[] {
-  const names = new Map<string, Named>();
+  const names = new Map<string, NamedEntity>();
   for (const triple of witness.triples)
     for (const end of [triple.subject, triple.object]) if (!names.has(end.entity)) names.set(end.entity, end);
   const variables = new Map(witness.witness.map((one) => [one.entity, one.variable]));
@@ -119,7 +119,7 @@ function verdict(witness: Witness, missing: number): string {
 }
 
 function item(triple: WitnessTriple) {
-  const part = (one: Named) => html`<a href=${toEntity(one.entity)}>${one.label}</a>`;
+  const part = (one: NamedEntity) => html`<a href=${toEntity(one.entity)}>${one.label}</a>`;
   const expected = triple.confidence == null ? "missing" : `missing, ${percent(triple.confidence)} sure`;
   const state = triple.negated
     ? html`<span class="state">${triple.known ? "in the graph, and should not be" : "not in the graph, as asked"}</span>`

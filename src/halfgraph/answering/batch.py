@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.answering.cutting import Cut
-from halfgraph.answering.schema import Answers, Predicted
+from halfgraph.answering.schema import Answers, PredictedAnswer
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.model.encoder import Encoder
@@ -126,11 +126,11 @@ class Batches:
                 self.names.known_entity(reading.target, number) for number in known[row][reading.offset : end].tolist()
             ]
             chosen = best[row][cut.skip : cut.skip + cut.take]
-            yield Answers([reading.target], exact, [self._predicted(*one) for one in chosen])
+            yield Answers([reading.target], exact, [self._predicted(*one) for one in chosen], target=reading.target)
 
-    def _predicted(self, number: int, score: float) -> Predicted:
+    def _predicted(self, number: int, score: float) -> PredictedAnswer:
         entity = self.names.entity(number)
-        return Predicted(entity.entity, entity.label, self.names.type_of(number), round(score, 4))
+        return PredictedAnswer(entity.entity, entity.label, self.names.type_of(number), round(score, 4))
 
     @torch.no_grad()
     def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[list[tuple[int, float]]]:

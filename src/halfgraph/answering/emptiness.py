@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from halfgraph.answering.explanation import Laid, shown
-from halfgraph.answering.schema import Empty, Found, Without
+from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, type_of
 from halfgraph.sparql.prefixes import Prefixes
@@ -85,7 +85,7 @@ class Emptiness:
     names: Names
     seconds: float = SECONDS
 
-    def why(self, laid: Laid) -> Empty | None:
+    def why(self, laid: Laid) -> EmptyReason | None:
         """The reason; None where it would take too long to find, or where single patterns are not the reason."""
         spelling = Spelling(laid, self.names, Prefixes.of(self.names.graph))
         patterns, until = spelling.patterns(), time.perf_counter() + self.seconds
@@ -104,7 +104,7 @@ class Emptiness:
         if part is None:
             return None
         without = self._without(spelling, patterns, part, shown(laid.target), holds)
-        return Empty(part, spelling.query("SELECT *", part), without)
+        return EmptyReason(part, spelling.query("SELECT *", part), without)
 
     def _without(
         self,
@@ -113,7 +113,7 @@ class Emptiness:
         part: Sequence[str],
         target: str,
         holds: Callable[[Sequence[str]], bool | None],
-    ) -> Without | None:
+    ) -> RelaxedQuery | None:
         """What the query returns without the part, or else without one pattern of it."""
         for left_out in (part, *([pattern] for pattern in part)):
             rest = connected([pattern for pattern in patterns if pattern not in left_out], target)
@@ -121,14 +121,15 @@ class Emptiness:
                 return self._counted(spelling, rest, target)
         return None
 
-    def _counted(self, spelling: Spelling, rest: Sequence[str], target: str) -> Without:
+    def _counted(self, spelling: Spelling, rest: Sequence[str], target: str) -> RelaxedQuery:
         """How many answers some patterns have, and some of them."""
         text = spelling.query(f"SELECT DISTINCT {target}", rest)
         rows = self.facts.rows(f"{text} LIMIT {MOST_COUNTED}", self.facts.time_limit)
         found = [
-            Found(one.entity, one.label) for one in self.names.known(type(rows)(rows.variables, rows.bindings[:SOME]))
+            NamedEntity(one.entity, one.label)
+            for one in self.names.known(type(rows)(rows.variables, rows.bindings[:SOME]))
         ]
-        return Without(text, len(rows.bindings), found)
+        return RelaxedQuery(text, len(rows.bindings), found)
 
 
 def smallest_failing(patterns: Sequence[str], holds: Callable[[Sequence[str]], bool | None]) -> list[str] | None:

@@ -16,7 +16,7 @@ from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
 from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
-from halfgraph.answering.schema import Answer, Answers, Explanation, Known, Predicted, Witness
+from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, PredictedAnswer, Witness
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
@@ -108,7 +108,7 @@ class Engine:
             assert reason is not None
             if isinstance(reason, UnknownName) and not known:
                 raise reason
-            notes = [f"Nothing is predicted: {reason}"]
+            notes = [f"No predictions: {reason}"]
             return Answers(variables, known, [], Explanation(), notes, mode, _since(begun))
         laid = Laid.of(reading)
         looked = look(self.index.encoder, laid)
@@ -136,7 +136,7 @@ class Engine:
         sure = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
         confidence = None if sure is None else round(float(sure[0]), 4)
         found = self.names.entity(number)
-        answer = Answer(found.entity, found.label, self.names.type_of(number), known, score, confidence)
+        answer = ExplainedAnswer(found.entity, found.label, self.names.type_of(number), known, score, confidence)
         return self.reasons.witness(laid, answer, number, scored)
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_type: bool = False) -> list[Answers]:
@@ -220,7 +220,7 @@ class Engine:
             refuse_service(Source(text, Prefixes.of(self.graph)))
             return None, error
 
-    def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[Known]]:
+    def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[KnownAnswer]]:
         """The variables and the exact answers: from the store, or by compiled walks where those give the same."""
         if reading is not None and _is_plain(reading):
             found = self.batches.known(compile_query(reading.query))
@@ -230,7 +230,7 @@ class Engine:
         return rows.variables, self.names.known(rows)
 
     def _all_known(
-        self, text: str, reading: Reading, known: Sequence[Known], top: int
+        self, text: str, reading: Reading, known: Sequence[KnownAnswer], top: int
     ) -> tuple[NDArray[np.int32], Cut]:
         """The entities that are known to be answers, also those that OFFSET leaves out, and how many to predict."""
         rows, count = known, len(known)
@@ -267,7 +267,7 @@ def _is_plain(reading: Reading) -> bool:
     return plain and not reading.restriction and not reading.witnesses
 
 
-def surer(predicted: list[Predicted], least: float | None) -> list[Predicted]:
+def surer(predicted: list[PredictedAnswer], least: float | None) -> list[PredictedAnswer]:
     """The answers of at least this confidence."""
     return predicted if least is None else [one for one in predicted if (one.confidence or 0.0) >= least]
 

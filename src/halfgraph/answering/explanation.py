@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from halfgraph.answering.schema import Edge, Likely, Node
+from halfgraph.answering.schema import LikelyEntity, QueryEdge, QueryNode
 from halfgraph.answering.store_rows import Names
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
@@ -101,14 +101,14 @@ def _shares(encoder: Encoder, node: Query, parts: Tensor) -> Tensor:
     return attention.coefficients(parts, attention.centre(parts), encoder.types_of(node, 1))[0]
 
 
-def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[Edge]:
+def drawn_edges(laid: Laid, looked: Looked, names: Names, ids: Mapping[str | int, int]) -> list[QueryEdge]:
     """The edges of the query, with their attention."""
     negated, alternative = _below(laid, Negate), _below(laid, Union)
     found = []
     for edge in laid.edges:
         relation, shares = names.relation(int(edge.relation)), looked.shares.get(id(edge))
         found.append(
-            Edge(
+            QueryEdge(
                 source=ids[laid.term(edge.source)],
                 target=ids[laid.term(edge)],
                 relation=relation.entity,
@@ -143,26 +143,25 @@ def type_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | 
     return type_id, slice(int(starts[type_id]), int(starts[type_id + 1]))
 
 
-def drawn_nodes(laid: Laid, looked: Looked, names: Names, index: Index) -> tuple[list[Node], dict[str | int, int]]:
+def drawn_nodes(laid: Laid, looked: Looked, names: Names, index: Index) -> tuple[list[QueryNode], dict[str | int, int]]:
     """The known entities and the variables of the query, and the id of each by its number or name."""
     anchors = {identity(node): node for edge in laid.edges for node in (edge.source,) if isinstance(node, Anchor)}
-    found, ids = list[Node](), dict[str | int, int]()
+    found, ids = list[QueryNode](), dict[str | int, int]()
     for anchor in anchors.values():
         number = int(anchor.entity)
         ids[number] = len(found)
         entity = names.entity(number)
-        found.append(Node(len(found), "anchor", entity.label, entity.entity, names.type_of(number)))
+        found.append(QueryNode(len(found), "anchor", entity.label, entity.entity, names.type_of(number)))
     for name, node in laid.variables.items():
         ids[name] = len(found)
         type_id, among = type_range(index, node, names.graph.types.starts.tolist())
         likely = [
-            Likely(*_named(names, entity), round(score, 4))
+            LikelyEntity(*_named(names, entity), round(score, 4))
             for entity, score in index.nearest(looked.vectors[name], LIKELY, among=among, without=_NONE)
         ]
-        role = "target" if name == laid.target else "variable"
-        found.append(
-            Node(len(found), role, shown(name), None, None if type_id is None else names.type_id(type_id), likely)
-        )
+        type_name = None if type_id is None else names.type_name(type_id)
+        is_target = name == laid.target
+        found.append(QueryNode(len(found), "target" if is_target else "variable", shown(name), None, type_name, likely))
     return found, ids
 
 

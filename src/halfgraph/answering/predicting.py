@@ -10,7 +10,7 @@ from torch import Tensor
 
 from halfgraph.answering.cutting import Cut
 from halfgraph.answering.explanation import Laid, Looked, type_range
-from halfgraph.answering.schema import Predicted
+from halfgraph.answering.schema import PredictedAnswer
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import Index, best_of
@@ -47,7 +47,7 @@ class Predicting:
         known: NDArray[np.int32],
         cut: Cut,
         any_type: bool,
-    ) -> list[Predicted]:
+    ) -> list[PredictedAnswer]:
         """The likeliest entities that are not known to be answers, and that the store lets pass."""
         among = slice(0, len(self.names.graph.entities)) if any_type else self._among(laid, known)
         wanted = cut.skip + cut.take
@@ -62,7 +62,7 @@ class Predicting:
         found = []
         for number, score in ranked[cut.skip :]:
             entity = self.names.entity(number)
-            found.append(Predicted(entity.entity, entity.label, self.names.type_of(number), round(score, 4)))
+            found.append(PredictedAnswer(entity.entity, entity.label, self.names.type_of(number), round(score, 4)))
         return found
 
     def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
@@ -82,7 +82,7 @@ class Predicting:
                 break
         return found[:wanted]
 
-    def sure(self, mode: str, query: Query, predicted: Sequence[Predicted]) -> list[Predicted]:
+    def sure(self, mode: str, query: Query, predicted: Sequence[PredictedAnswer]) -> list[PredictedAnswer]:
         """The answers with their confidence, where it was measured."""
         scores = np.array([one.score for one in predicted])
         sure = self.calibration.confidence(mode, query, scores)

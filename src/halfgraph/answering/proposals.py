@@ -8,7 +8,7 @@ from pathlib import Path
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 from halfgraph import __version__
-from halfgraph.answering.schema import Found, Stated, Witness
+from halfgraph.answering.schema import NamedEntity, Witness, WitnessTriple
 from halfgraph.errors import FolderError
 from halfgraph.graph.statements import RDF, TYPE
 
@@ -17,11 +17,11 @@ XSD = "http://www.w3.org/2001/XMLSchema#"
 TERMS = "urn:halfgraph:terms:"  # confidence, supports
 
 
-def missing(witnesses: Iterable[Witness]) -> dict[tuple[str, str, str], tuple[Stated, list[Found]]]:
+def missing(witnesses: Iterable[Witness]) -> dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]]:
     """The triples that witnesses need and the graph lacks, each once, with the answers that each supports."""
-    found: dict[tuple[str, str, str], tuple[Stated, list[Found]]] = {}
+    found: dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]] = {}
     for witness in witnesses:
-        answer = Found(witness.answer.entity, witness.answer.label)
+        answer = NamedEntity(witness.answer.entity, witness.answer.label)
         for triple in witness.triples:
             if not triple.known and not triple.negated:
                 key = (triple.subject.entity, triple.predicate.entity, triple.object.entity)
@@ -51,7 +51,7 @@ def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
 
 
 def _statement(
-    triple: Stated, answers: Sequence[Found], statement: NamedNode, graph: NamedNode, about: NamedNode
+    triple: WitnessTriple, answers: Sequence[NamedEntity], statement: NamedNode, graph: NamedNode, about: NamedNode
 ) -> list[Quad]:
     """One triple in its graph, and what is known of it by RDF's reification."""
     subject, predicate, object_ = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
@@ -71,7 +71,7 @@ def _statement(
     ]
 
 
-def _term(entity: Found) -> NamedNode | BlankNode:
+def _term(entity: NamedEntity) -> NamedNode | BlankNode:
     iri = entity.entity
     return BlankNode(iri[2:]) if iri.startswith("_:") else NamedNode(iri)
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfgraph.answering.explanation import Laid, shown
-from halfgraph.answering.schema import Answer, Standing, Stated, Witness
+from halfgraph.answering.schema import ExplainedAnswer, VariableBinding, Witness, WitnessTriple
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.answering.witness import Bound, Seeker, choices
 from halfgraph.prediction.link_executor import Scored
@@ -22,7 +22,7 @@ class Reasons:
     measured: bool = False  # whether what the seeker says of single edges was measured
     sure: Callable[[float], float] = float  # how sure a triple is, by its probability edge by edge
 
-    def witness(self, laid: Laid, answer: Answer, entity: int, scored: Scored | None = None) -> Witness:
+    def witness(self, laid: Laid, answer: ExplainedAnswer, entity: int, scored: Scored | None = None) -> Witness:
         """The best witness of an answer: a certain one if it is known, else by edges if `scored`, else by vectors."""
         bound = self._certain(laid, entity) if answer.known else None
         if bound is None and scored is not None:
@@ -32,7 +32,7 @@ class Reasons:
         denied = [self._stated(laid, edge, bound.entities, negated=True) for edge in self._denied(laid, bound.entities)]
         return Witness(answer, self._standing(laid, bound.entities), triples + denied)
 
-    def _by_edges(self, laid: Laid, answer: Answer, found: ScoredWitness) -> Witness:
+    def _by_edges(self, laid: Laid, answer: ExplainedAnswer, found: ScoredWitness) -> Witness:
         """A witness that was found edge by edge."""
         entities = {laid.names[one]: number for one, number in found.entities.items() if one in laid.names}
         triples = [
@@ -48,10 +48,10 @@ class Reasons:
         ]
         return Witness(answer, self._standing(laid, entities), triples)
 
-    def _standing(self, laid: Laid, entities: Mapping[str, int]) -> list[Standing]:
+    def _standing(self, laid: Laid, entities: Mapping[str, int]) -> list[VariableBinding]:
         """What stands for each variable but the target."""
         return [
-            Standing(shown(name), *self._named(entities[name]), self.names.type_of(entities[name]))
+            VariableBinding(shown(name), *self._named(entities[name]), self.names.type_of(entities[name]))
             for name in laid.variables
             if name in entities and name != laid.target
         ]
@@ -60,7 +60,9 @@ class Reasons:
         found = self.names.entity(entity)
         return found.entity, found.label
 
-    def _stated(self, laid: Laid, edge: Project, entities: Mapping[str, int], *, negated: bool = False) -> Stated:
+    def _stated(
+        self, laid: Laid, edge: Project, entities: Mapping[str, int], *, negated: bool = False
+    ) -> WitnessTriple:
         """The triple of an edge, in the direction of the triples."""
         relation = int(edge.relation)
         head, tail = (_value(laid, end, entities) for end in (edge.source, edge))
@@ -72,11 +74,11 @@ class Reasons:
 
     def _triple(
         self, head: int, relation: int, tail: int, known: bool, confidence: float | None, negated: bool
-    ) -> Stated:
+    ) -> WitnessTriple:
         """A triple in the direction of the triples."""
         ends = [self.names.entity(head), self.names.entity(tail)]
         subject, object_ = reversed(ends) if relation & 1 else ends
-        return Stated(subject, self.names.relation(relation), object_, known, confidence, negated)
+        return WitnessTriple(subject, self.names.relation(relation), object_, known, confidence, negated)
 
     def _denied(self, laid: Laid, entities: Mapping[str, int]) -> Iterator[Project]:
         """The edges of negations that the witness has both ends of; a longer path is no one triple to deny."""

@@ -1,64 +1,67 @@
-"""What comes back from asking: answers, an explanation, a witness; as data, as JSON and as a page in a notebook."""
+"""The answer schema: answers, explanations and witnesses as dataclasses.
+
+The JSON, the OpenAPI description and the page's TypeScript types are made from these classes. In a field's metadata,
+`alias` is its key in JSON, and a field that is `optional` has no key if it is None.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
+from functools import cache
 from html import escape
-from typing import Any
+from typing import Any, Literal
 
-RENAMED = {"source": "from", "target": "to"}  # of edges; `from` is no name in Python
-DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
-ABSENT = ("confidence", "datatype", "language")  # left out where there is none, not invented
+from halfgraph.sparql.results import Binding, Term, entity_term, literal_term, number_term
+
+OPTIONAL = {"optional": True}
+MOST_ROWS = 100  # known answers in a notebook's table
 
 
-def plain(value: Any) -> Any:
-    """A value as what JSON can hold; an absent confidence has no key."""
+@cache
+def json_keys(schema: type) -> list[tuple[str, str, bool]]:
+    """The fields of a schema class: name, key in JSON, and whether a None is left out."""
+    return [
+        (one.name, one.metadata.get("alias", one.name), one.metadata.get("optional", False)) for one in fields(schema)
+    ]
+
+
+def to_json(value: Any) -> Any:
+    """Return a value of the schema as what the json module can write."""
     if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((one.name, getattr(value, one.name)) for one in fields(value))
-        names = RENAMED if isinstance(value, Edge) else {}
-        return {names.get(name, name): plain(one) for name, one in pairs if one is not None or name not in ABSENT}
+        pairs = ((key, getattr(value, name), optional) for name, key, optional in json_keys(type(value)))
+        return {key: to_json(item) for key, item, optional in pairs if item is not None or not optional}
     if isinstance(value, Mapping):
-        return {key: plain(one) for key, one in value.items()}
-    return [plain(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: to_json(item) for key, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
 
 
 @dataclass(frozen=True)
 class Cell:
     """One value of a row: an IRI, a literal or a blank node."""
 
-    type: str  # as in W3C's results: uri, literal, bnode
+    type: Literal["uri", "literal", "bnode"]
     value: str
     label: str
-    datatype: str | None = None
-    language: str | None = None
+    datatype: str | None = field(default=None, metadata=OPTIONAL)
+    language: str | None = field(default=None, metadata=OPTIONAL)
 
-    def term(self) -> dict[str, str]:
-        """The value as W3C's JSON has it."""
-        if self.type != "literal":
-            return _named(self.value)
-        more = {"datatype": self.datatype, "xml:lang": self.language}
-        return {"type": "literal", "value": self.value} | {key: text for key, text in more.items() if text is not None}
-
-
-def _named(iri: str) -> dict[str, str]:
-    """An entity as W3C's JSON has it."""
-    blank = iri.startswith("_:")
-    return {"type": "bnode" if blank else "uri", "value": iri.removeprefix("_:")}
-
-
-def _noted(source: str, score: float | None, confidence: float | None) -> dict[str, dict[str, str]]:
-    """What is noted beside an answer, as W3C's JSON has it."""
-    numbers = {"_score": score, "_confidence": confidence}
-    noted = {
-        name: {"type": "literal", "value": repr(number), "datatype": DOUBLE}
-        for name, number in numbers.items()
-        if number is not None
-    }
-    return noted | {"_source": {"type": "literal", "value": source}}
+    def term(self) -> Term:
+        """Return the value as in SPARQL's JSON results."""
+        if self.type == "literal":
+            return literal_term(self.value, self.language, self.datatype)
+        return entity_term(self.value)
 
 
 @dataclass(frozen=True)
-class Known:
-    """An exact answer: the row that the store gives; entity, label and type are those of its first value."""
+class NamedEntity:
+    """An entity, relation or type: its IRI and label."""
+
+    entity: str
+    label: str
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """An exact answer with its row; entity, label and type are those of the row's first value."""
 
     entity: str
     label: str
@@ -67,19 +70,19 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Predicted:
-    """A predicted answer; `confidence` is about how many of such answers are right, where that was measured."""
+class PredictedAnswer:
+    """A predicted answer. The confidence is the share of such answers that are right, absent if not measured."""
 
     entity: str
     label: str
     type: str
     score: float
-    confidence: float | None = None
+    confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
 
 
 @dataclass(frozen=True)
-class Likely:
-    """An entity that a variable may be."""
+class LikelyEntity:
+    """An entity that a variable may stand for."""
 
     entity: str
     label: str
@@ -87,118 +90,117 @@ class Likely:
 
 
 @dataclass(frozen=True)
-class Node:
+class QueryNode:
     """A known entity or a variable of the query."""
 
     id: int
-    role: str  # anchor, variable, target
+    role: Literal["anchor", "variable", "target"]
     name: str
     entity: str | None
     type: str | None
-    likely: Sequence[Likely] = ()
+    likely: Sequence[LikelyEntity] = ()
 
 
 @dataclass(frozen=True)
-class Edge:
-    """A triple pattern, in the direction in which the query is walked; `inverse` where the triples go the other way."""
+class QueryEdge:
+    """A triple pattern in the direction of the walk to the target; `inverse` if the triples point the other way."""
 
-    source: int
-    target: int
+    source: int = field(metadata={"alias": "from"})
+    target: int = field(metadata={"alias": "to"})
     relation: str
     label: str
     inverse: bool
-    attention: float | None = None  # the share among the paths that meet, over all heads
+    attention: float | None = None  # share among the paths that meet, averaged over the heads
     heads: Sequence[float] | None = None
     negated: bool = False
     alternative: bool = False
 
 
 @dataclass(frozen=True)
-class Found:
-    """An entity by its name and label."""
-
-    entity: str
-    label: str
-
-
-@dataclass(frozen=True)
-class Without:
-    """What a query without a part of it returns."""
+class RelaxedQuery:
+    """The query without a part of it: its text, the number of its answers and the first few of them."""
 
     query: str
     count: int
-    some: Sequence[Found]
+    some: Sequence[NamedEntity]
 
 
 @dataclass(frozen=True)
-class Empty:
-    """Why a query has no exact answer: the smallest part of it that has none."""
+class EmptyReason:
+    """Why a query has no exact answer: its smallest part without an answer."""
 
     part: Sequence[str]
     query: str
-    without: Without | None
+    without: RelaxedQuery | None
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """The query as it was understood, and why it has no exact answer where it has none."""
+    """The query as it was understood, and why it has no exact answer."""
 
-    nodes: Sequence[Node] = ()
-    edges: Sequence[Edge] = ()
-    empty: Empty | None = None
+    nodes: Sequence[QueryNode] = ()
+    edges: Sequence[QueryEdge] = ()
+    empty: EmptyReason | None = None
 
 
 @dataclass(frozen=True)
 class Answers:
-    """All exact answers, then the likely ones, and what is to be said about them."""
+    """All exact answers, then the predicted ones."""
 
     variables: Sequence[str]
-    known: Sequence[Known]
-    predicted: Sequence[Predicted]
+    known: Sequence[KnownAnswer]
+    predicted: Sequence[PredictedAnswer]
     explanation: Explanation = field(default_factory=Explanation)
     notes: Sequence[str] = ()
     mode: str = "vector"
     seconds: float = 0.0
-    target: str = ""  # the variable that predicted answers are of; the first if not said
+    target: str = ""  # the variable that predicted answers are of
 
     def to_dict(self) -> dict[str, Any]:
-        """The answers, ready for JSON."""
-        found: dict[str, Any] = plain(self)
-        return found
+        """Return the answers as JSON-serialisable values."""
+        values: dict[str, Any] = to_json(self)
+        return values
 
-    def rows(self, *, annotate: bool = False) -> tuple[list[str], list[dict[str, dict[str, str]]]]:
-        """The variables and the rows as W3C's JSON has them, known ones first; annotated with ?_score and the like."""
-        known = [({name: cell.term() for name, cell in one.row.items()}, "known", None, None) for one in self.known]
-        target = self.target or next(iter(self.variables), "")
-        predicted = [({target: _named(one.entity)}, "predicted", one.score, one.confidence) for one in self.predicted]
+    def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
+        """Return variables and rows as in SPARQL's JSON results; `annotate` adds ?_score, ?_confidence, ?_source."""
+        known = [{name: cell.term() for name, cell in answer.row.items()} for answer in self.known]
+        predicted = [{self.target: entity_term(answer.entity)} for answer in self.predicted]
         if not annotate:
-            return list(self.variables), [row for row, *_ in (*known, *predicted)]
-        rows = [row | _noted(source, score, confidence) for row, source, score, confidence in (*known, *predicted)]
+            return list(self.variables), [*known, *predicted]
+        rows: list[Binding] = [row | {"_source": literal_term("known")} for row in known]
+        rows += [row | _annotations(answer) for row, answer in zip(predicted, self.predicted, strict=True)]
         return [*self.variables, "_score", "_confidence", "_source"], rows
 
     def _repr_html_(self) -> str:
-        """The answers as a table in a notebook, known ones first."""
-        rows = [("known", one.label, one.type or "", "", one.entity) for one in self.known[:100]]
-        rows += [("predicted", one.label, one.type, measure(one), one.entity) for one in self.predicted]
-        more = [f"{len(self.known) - 100:,} more known answers"] if len(self.known) > 100 else []
-        return table(("", "answer", "type", "how sure", "name"), rows) + paragraphs([*more, *self.notes])
+        """Return the answers as a table for a notebook."""
+        rows = [("known", answer.label, answer.type or "", "", answer.entity) for answer in self.known[:MOST_ROWS]]
+        rows += [("predicted", one.label, one.type, certainty(one), one.entity) for one in self.predicted]
+        hidden = len(self.known) - MOST_ROWS
+        more = [f"{hidden:,} more known answers"] if hidden > 0 else []
+        return table(("", "answer", "type", "confidence", "name"), rows) + paragraphs([*more, *self.notes])
+
+
+def _annotations(answer: PredictedAnswer) -> dict[str, Term]:
+    numbers = {"_score": answer.score, "_confidence": answer.confidence}
+    terms = {name: number_term(number) for name, number in numbers.items() if number is not None}
+    return terms | {"_source": literal_term("predicted")}
 
 
 @dataclass(frozen=True)
-class Answer:
-    """The answer that a witness is for."""
+class ExplainedAnswer:
+    """The answer that a witness explains."""
 
     entity: str
     label: str
     type: str | None
     known: bool
     score: float | None
-    confidence: float | None = None
+    confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What stands for a variable in a witness."""
+class VariableBinding:
+    """The entity that stands for a variable in a witness."""
 
     variable: str
     entity: str
@@ -207,12 +209,12 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Stated:
-    """A triple of a witness; a missing one has the confidence that it holds, where that was measured."""
+class WitnessTriple:
+    """A triple of a witness; the confidence of a missing one is null if it was not measured."""
 
-    subject: Found
-    predicate: Found
-    object: Found
+    subject: NamedEntity
+    predicate: NamedEntity
+    object: NamedEntity
     known: bool
     confidence: float | None = None
     negated: bool = False
@@ -220,46 +222,44 @@ class Stated:
 
 @dataclass(frozen=True)
 class Witness:
-    """Why an entity is an answer: an entity for each variable, and the triples that this takes."""
+    """Why an entity is an answer: an entity for each variable, and the triples that this needs."""
 
-    answer: Answer
-    witness: Sequence[Standing]
-    triples: Sequence[Stated]
+    answer: ExplainedAnswer
+    witness: Sequence[VariableBinding]
+    triples: Sequence[WitnessTriple]
     notes: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The witness, ready for JSON."""
-        found: dict[str, Any] = plain(self)
-        for triple, stated in zip(found["triples"], self.triples, strict=True):
-            triple["confidence"] = stated.confidence  # null where it was not measured
-        return found
+        """Return the witness as JSON-serialisable values."""
+        values: dict[str, Any] = to_json(self)
+        return values
 
     def _repr_html_(self) -> str:
-        """The triples as a table in a notebook."""
-        rows = [(said(one), one.subject.label, one.predicate.label, one.object.label) for one in self.triples]
+        """Return the triples as a table for a notebook."""
+        rows = [(status(one), one.subject.label, one.predicate.label, one.object.label) for one in self.triples]
         return table(("", "subject", "relation", "object"), rows) + paragraphs(self.notes)
 
 
-def measure(answer: Predicted) -> str:
-    """How sure an answer is: its confidence, or else its score."""
+def certainty(answer: PredictedAnswer) -> str:
+    """Return the confidence of an answer as text, or its score if no confidence was measured."""
     return f"{answer.score:.3f}" if answer.confidence is None else f"{answer.confidence:.0%}"
 
 
-def said(triple: Stated) -> str:
-    """Whether a triple is in the graph, in a word or two."""
+def status(triple: WitnessTriple) -> str:
+    """Say whether a triple is in the graph."""
     if triple.negated:
-        return "in the graph, and should not be" if triple.known else "not in the graph, as asked"
-    sure = "" if triple.confidence is None else f", {triple.confidence:.0%} sure"
-    return "in the graph" if triple.known else f"missing{sure}"
+        return "in the graph, but excluded" if triple.known else "not in the graph, as required"
+    confidence = "" if triple.confidence is None else f", confidence {triple.confidence:.0%}"
+    return "in the graph" if triple.known else f"missing{confidence}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Rows as a table of HTML."""
+    """Return rows as an HTML table."""
     cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
     top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
     return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
 
 
 def paragraphs(texts: Sequence[str]) -> str:
-    """Texts as HTML."""
+    """Return texts as HTML paragraphs."""
     return "".join(f"<p>{escape(text)}</p>" for text in texts)

@@ -1,28 +1,91 @@
-"""What is known: the rows that the store gives, named for people."""
+"""Exact answers: the rows of the store, with labels and types."""
 
 import json
+import threading
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
+from pathlib import Path
 from typing import Any
 
-from pyoxigraph import Store
+from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
 
-from halfgraph.answering.schema import Cell, Found, Known
-from halfgraph.answering.worker import Worker, answered
-from halfgraph.errors import SettingError, UnknownName
+from halfgraph.answering.schema import Cell, KnownAnswer, NamedEntity
+from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
+from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
 
-MOST_SEEN = 100_000  # names that are remembered
+MOST_CACHED = 100_000  # names
+
+
+def query_json(store: Store, text: str, **options: Any) -> bytes:
+    """Return the store's answer to a SELECT or ASK query as SPARQL JSON results."""
+    try:
+        result = store.query(text, **options)
+    except SyntaxError as error:
+        raise SparqlError(str(error.msg), feature="syntax", line=error.lineno, column=error.offset) from error
+    assert isinstance(result, QueryBoolean | QuerySolutions)
+    return result.serialize(format=QueryResultsFormat.JSON) or b""
+
+
+def open_worker_store(folder: Path) -> tuple[None, Handler]:
+    """Open a store in a worker; return what answers its jobs."""
+    try:
+        store = Store.read_only(str(folder))
+    except OSError as error:
+        raise FolderError(folder, "cannot be opened as a store", advice="Remove it, and ask again.") from error
+
+    def handle(job: Mapping[str, Any]) -> Message:
+        try:
+            return Message(None, query_json(store, **job))
+        except SparqlError as error:
+            return Message({name: getattr(error, name) for name in ("problem", "feature", "line", "column")})
+
+    return None, handle
+
+
+class TimedStore:
+    """A store in a process of its own, which is killed when a query takes too long; one query at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        self._load = partial(open_worker_store, folder)
+        self._worker: WorkerProcess | None = None
+        self._lock = threading.Lock()
+
+    def query_json(self, text: str, seconds: float, **options: Any) -> bytes:
+        """Return the store's answer as `query_json` does; raise TimeLimit when the time is over."""
+        with self._lock:
+            try:
+                message = self._started().ask({"text": text, **options}, seconds)
+            except (TimeoutError, WorkerDied) as error:
+                self.close()
+                advice = {"advice": "The store ran out of memory."} if isinstance(error, WorkerDied) else {}
+                raise TimeLimit(seconds, **advice) from None
+        if message.head is not None:
+            raise SparqlError(**message.head)
+        return message.body
+
+    def _started(self) -> WorkerProcess:
+        if self._worker is None or not self._worker.is_alive:
+            self.close()
+            self._worker = WorkerProcess(self._load)
+            self._worker.start()
+        return self._worker
+
+    def close(self) -> None:
+        """End the process."""
+        worker, self._worker = self._worker, None
+        if worker is not None:
+            worker.kill()
 
 
 @dataclass(frozen=True)
 class Rows:
-    """The rows of a SELECT query as W3C's JSON has them."""
+    """The rows of a SELECT query as in SPARQL's JSON results."""
 
     variables: Sequence[str]
     bindings: Sequence[Mapping[str, Mapping[str, str]]]
@@ -30,7 +93,7 @@ class Rows:
 
 @dataclass(frozen=True)
 class Facts:
-    """The statements of a view of a graph; with a time limit each query is asked in a process of its own."""
+    """The store of a view of a graph; with a time limit each query is answered in another process."""
 
     graph: Graph
     view: str = "whole"
@@ -46,111 +109,109 @@ class Facts:
         return open_store(self.graph, self.view)
 
     @cached_property
-    def worker(self) -> Worker:
-        """The store, opened in a process that can be stopped."""
-        return Worker(store_folder(self.graph, self.view))
+    def timed(self) -> TimedStore:
+        """The store, opened in a process that can be killed."""
+        return TimedStore(store_folder(self.graph, self.view))
 
     @cached_property
     def _options(self) -> dict[str, Any]:
         return {"base_iri": self.graph.namer.base, "prefixes": dict(Prefixes.of(self.graph).namespaces)}
 
     def _json(self, text: str, seconds: float | None) -> Any:
-        """What the store answers, as JSON."""
         limit = self.time_limit if seconds is None else seconds
         if limit is None:
-            return json.loads(answered(self.store, text, **self._options))
-        return json.loads(self.worker.query(text, seconds=limit, **self._options))
+            return json.loads(query_json(self.store, text, **self._options))
+        return json.loads(self.timed.query_json(text, limit, **self._options))
 
     def rows(self, text: str, seconds: float | None = None) -> Rows:
-        """The rows of a SELECT query; `seconds` is a time limit for this one."""
-        found = self._json(text, seconds)
-        return Rows(found["head"].get("vars", []), found["results"]["bindings"])
+        """Return the rows of a SELECT query; `seconds` is a time limit for this query."""
+        results = self._json(text, seconds)
+        return Rows(results["head"].get("vars", []), results["results"]["bindings"])
 
     def holds(self, text: str, seconds: float | None = None) -> bool:
-        """The answer of an ASK query."""
+        """Return the answer to an ASK query."""
         return bool(self._json(text, seconds)["boolean"])
 
 
 @dataclass(frozen=True)
 class Names:
-    """What entities, types and relations are called; what was named before is remembered."""
+    """IRIs, labels and types of entities and relations, with a cache."""
 
     graph: Graph
-    _found: dict[str, int | None] = field(default_factory=dict, repr=False)
-    _entities: dict[int, Found] = field(default_factory=dict, repr=False)
-    _answers: dict[tuple[str, int], Known] = field(default_factory=dict, repr=False)
+    _ids: dict[str, int | None] = field(default_factory=dict, repr=False)
+    _entities: dict[int, NamedEntity] = field(default_factory=dict, repr=False)
+    _answers: dict[tuple[str, int], KnownAnswer] = field(default_factory=dict, repr=False)
 
     def find(self, iri: str) -> int | None:
-        """The number of an entity by its IRI or its name, or None."""
-        if iri not in self._found:
-            _make_room(self._found)
+        """Return the id of an entity by its IRI or its name, or None."""
+        if iri not in self._ids:
+            _make_room(self._ids)
             ids = (self.graph.entities.find(name) for name in self.graph.namer.names(iri))
-            self._found[iri] = next((found for found in ids if found is not None), None)
-        return self._found[iri]
+            self._ids[iri] = next((number for number in ids if number is not None), None)
+        return self._ids[iri]
 
     def resolve(self, text: str) -> int:
-        """The number of an entity that people write as its IRI, <IRI>, prefixed name, name or label."""
+        """Return the id of an entity by its IRI, <IRI>, prefixed name, name or label."""
         prefix, colon, local = text.partition(":")
         namespaces = Prefixes.of(self.graph).namespaces
         iris = [text, text.strip("<>"), *([namespaces[prefix] + local] if colon and prefix in namespaces else [])]
-        found = next((number for iri in iris if (number := self.find(iri)) is not None), None)
-        if found is None:
+        entity = next((number for iri in iris if (number := self.find(iri)) is not None), None)
+        if entity is None:
             near = self.graph.entities.nearest(text)
             if near and self.graph.entities.label(near[0]).casefold() == text.casefold():
                 return near[0]
             raise UnknownName(text, what="entity", nearest=[self.entity(number).entity for number in near])
-        return found
+        return entity
 
-    def entity(self, number: int) -> Found:
-        """An entity by its IRI and label."""
+    def entity(self, number: int) -> NamedEntity:
+        """Return an entity with its IRI and label."""
         if number not in self._entities:
             _make_room(self._entities)
             name = self.graph.entities.name(number)
             iri = name if name.startswith("_:") else self.graph.namer.iri(name)
-            self._entities[number] = Found(iri, self.graph.entities.label(number))
+            self._entities[number] = NamedEntity(iri, self.graph.entities.label(number))
         return self._entities[number]
 
-    def relation(self, number: int) -> Found:
-        """A relation by its IRI and label, whichever way it is walked."""
+    def relation(self, number: int) -> NamedEntity:
+        """Return a relation or its inverse with its IRI and label."""
         name = self.graph.relations.name(number // 2)
-        return Found(self.graph.namer.iri(name), self.graph.relations.label(number // 2))
+        return NamedEntity(self.graph.namer.iri(name), self.graph.relations.label(number // 2))
 
     @cached_property
     def _types(self) -> tuple[list[int], list[str]]:
-        """Where each type begins, and what it is called."""
+        """The first entity of each type, and the short names of the types."""
         return self.graph.types.starts.tolist(), [local_name(name) for name in self.graph.types.names]
 
     def type_of(self, number: int) -> str:
-        """What the type of an entity is called."""
+        """Return the short name of an entity's type."""
         starts, names = self._types
         return names[bisect_right(starts, number) - 1]
 
-    def type_id(self, number: int) -> str:
-        """What a type is called: the last part of its name."""
-        return self._types[1][number]
+    def type_name(self, type_id: int) -> str:
+        """Return the short name of a type: the last part of its name."""
+        return self._types[1][type_id]
 
-    def known(self, rows: Rows) -> list[Known]:
-        """The rows as answers."""
+    def known(self, rows: Rows) -> list[KnownAnswer]:
+        """Return the rows as answers."""
         return [self._known(rows.variables, binding) for binding in rows.bindings]
 
-    def known_entity(self, variable: str, number: int) -> Known:
-        """An entity as an answer."""
+    def known_entity(self, variable: str, number: int) -> KnownAnswer:
+        """Return an entity as an answer."""
         key = (variable, number)
         if key not in self._answers:
             _make_room(self._answers)
-            found = self.entity(number)
-            cell = Cell("bnode" if found.entity.startswith("_:") else "uri", found.entity, found.label)
-            self._answers[key] = Known(found.entity, found.label, self.type_of(number), {variable: cell})
+            entity = self.entity(number)
+            cell = Cell("bnode" if entity.entity.startswith("_:") else "uri", entity.entity, entity.label)
+            self._answers[key] = KnownAnswer(entity.entity, entity.label, self.type_of(number), {variable: cell})
         return self._answers[key]
 
-    def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> Known:
+    def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> KnownAnswer:
         row = {name: self._cell(binding[name]) for name in variables if name in binding}
         first = next(iter(row.values()), Cell("literal", "", ""))
         number = None if first.type == "literal" else self.find(first.value)
-        return Known(first.value, first.label, None if number is None else self.type_of(number), row)
+        return KnownAnswer(first.value, first.label, None if number is None else self.type_of(number), row)
 
     def _cell(self, term: Mapping[str, Any]) -> Cell:
-        """A value of a row with its label."""
         if term["type"] == "literal":
             return Cell("literal", term["value"], term["value"], term.get("datatype"), term.get("xml:lang"))
         if term["type"] == "triple":  # SPARQL 1.2: a quoted triple
@@ -161,7 +222,6 @@ class Names:
         return Cell(term["type"], value, label)
 
 
-def _make_room(remembered: dict[Any, Any]) -> None:
-    """Nothing; what is remembered does not grow without end."""
-    if len(remembered) > MOST_SEEN:
-        remembered.clear()
+def _make_room(cache: dict[Any, Any]) -> None:
+    if len(cache) > MOST_CACHED:
+        cache.clear()

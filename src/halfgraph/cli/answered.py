@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from halfgraph.answering.schema import measure, said
+from halfgraph.answering.schema import certainty, status
 from halfgraph.cli.screen import note, print_table
 
 if TYPE_CHECKING:
-    from halfgraph.answering.schema import Answers, Edge, Empty, Explanation, Known, Node, Witness
+    from halfgraph.answering.schema import Answers, EmptyReason, Explanation, KnownAnswer, QueryEdge, QueryNode, Witness
 
 MOST_SHOWN = 20  # known answers on the screen
 
@@ -15,7 +15,7 @@ MOST_SHOWN = 20  # known answers on the screen
 def show_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
     """Nothing; the answers are printed, known ones first, and below them what the query was understood as."""
     known = [("known", _row(one), "", one.type or "", _short(one, short)) for one in answers.known[:MOST_SHOWN]]
-    predicted = [("predicted", one.label, measure(one), one.type, short(one.entity)) for one in answers.predicted]
+    predicted = [("predicted", one.label, certainty(one), one.type, short(one.entity)) for one in answers.predicted]
     title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
     sure = "confidence" if any(one.confidence is not None for one in answers.predicted) else "score"
     print_table(title, ["", "answer", sure, "type", ""], [*known, *predicted])
@@ -29,17 +29,17 @@ def show_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool
         note(text)
 
 
-def _row(answer: "Known") -> str:
+def _row(answer: "KnownAnswer") -> str:
     """The values of a row, by their labels."""
     return ", ".join(cell.label for cell in answer.row.values())
 
 
-def _short(answer: "Known", short: Callable[[str], str]) -> str:
+def _short(answer: "KnownAnswer", short: Callable[[str], str]) -> str:
     """The name of a known answer as a query would write it; a literal needs none beside itself."""
     return "" if next(iter(answer.row.values())).type != "uri" else short(answer.entity)
 
 
-def why_empty(empty: "Empty") -> list[str]:
+def why_empty(empty: "EmptyReason") -> list[str]:
     """Why a query has no exact answer, line by line."""
     lines = ["No exact answer: the graph has nothing for", *(f"    {pattern}" for pattern in empty.part)]
     if empty.without is None:
@@ -58,13 +58,13 @@ def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
     target = next(node for node in explanation.nodes if node.role == "target")
     seen: set[int] = set()
 
-    def below(node: "Node") -> list[str]:
+    def below(node: "QueryNode") -> list[str]:
         seen.add(node.id)
         into = [edge for edge in explanation.edges if edge.target == node.id]
         branches = [branch(edge) for edge in into]
         return [line for place, one in enumerate(branches) for line in hung(one, place == len(branches) - 1)]
 
-    def branch(edge: "Edge") -> list[str]:
+    def branch(edge: "QueryEdge") -> list[str]:
         source = nodes[edge.source]
         first = f"{_share(edge, heads)}{_label(edge)} ← {source.name}"
         if source.role == "anchor":
@@ -76,13 +76,13 @@ def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
     return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
 
 
-def _label(edge: "Edge") -> str:
+def _label(edge: "QueryEdge") -> str:
     """A relation as it is walked."""
     said = edge.label + ("⁻¹" if edge.inverse else "")
     return f"not {said}" if edge.negated else f"either {said}" if edge.alternative else said
 
 
-def _share(edge: "Edge", heads: bool) -> str:
+def _share(edge: "QueryEdge", heads: bool) -> str:
     """What a path counts where several meet, by head where that is wanted."""
     if edge.attention is None:
         return ""
@@ -90,7 +90,7 @@ def _share(edge: "Edge", heads: bool) -> str:
     return f"{edge.attention:.0%}{each} "
 
 
-def _likely(node: "Node") -> str:
+def _likely(node: "QueryNode") -> str:
     """The likeliest entities of a variable."""
     return f"  (likely {', '.join(one.label for one in node.likely)})" if node.likely else ""
 
@@ -104,7 +104,7 @@ def show_witness(witness: "Witness") -> None:
     print_table(
         title + (f", with {stands}" if stands else ""),
         ["subject", "relation", "object", ""],
-        [(one.subject.label, one.predicate.label, one.object.label, said(one)) for one in witness.triples],
+        [(one.subject.label, one.predicate.label, one.object.label, status(one)) for one in witness.triples],
     )
     for text in witness.notes:
         note(text)

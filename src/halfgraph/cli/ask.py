@@ -95,9 +95,9 @@ def ask(
     if missing_as is not None:
         _write_missing(engine, answers, missing_as, run, text, mode)
     if format is not None:
-        from halfgraph.sparql.results import write_results
+        from halfgraph.sparql.results import results_format, write_results
 
-        sys.stdout.write(write_results(*answers.rows(annotate=annotate), format.value).decode())
+        sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(format.value)).decode())
     elif json:
         print_json(answers.to_dict())
     else:

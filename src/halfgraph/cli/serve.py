@@ -3,7 +3,7 @@
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +12,9 @@ from halfgraph.cli.screen import note
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
-    from halfgraph.serving.api import Serving
-    from halfgraph.serving.workers import Workers
+    from halfgraph.answering.workers import Handler, WorkerPool
+    from halfgraph.serving.api import Service
+    from halfgraph.serving.schema import Limits
 
 
 class Log(StrEnum):
@@ -45,33 +46,43 @@ def serve(
 
     Example: halfgraph serve demo/run --view train
     """
+    from halfgraph.answering.workers import WorkerPool
     from halfgraph.serving.app import address, listening
     from halfgraph.serving.app import run as run_server
-    from halfgraph.serving.limits import Limits
-    from halfgraph.serving.workers import Workers
+    from halfgraph.serving.schema import Limits
 
     limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
     with listening(host, port) as listener:
         note(f"halfgraph: opening {run} ...")
+        load = partial(open_worker, run, graph, view.value, limits)
+        pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
         run_server(
-            Workers(partial(load_engine, run, graph, view.value), limits),
-            partial(_serving, run, view.value),
+            pool,
+            partial(_service, pool, run, view.value, limits),
+            limits,
             listener,
             log.value,
             lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),
         )
 
 
-def _serving(run: Path, view: str, workers: "Workers", graph: Path) -> "Serving":
-    """What is served, once a worker has opened the run and its graph."""
+def _service(workers: "WorkerPool", run: Path, view: str, limits: "Limits", ready: dict[str, Any]) -> "Service":
+    """What the server needs, once a worker has opened the run and its graph."""
     from halfgraph.graph.folder import Graph
-    from halfgraph.serving.about import about
-    from halfgraph.serving.api import Serving
+    from halfgraph.serving.api import Service
     from halfgraph.serving.completion import Completion
+    from halfgraph.serving.description import info
 
-    opened = Graph.open(graph)
-    told = about(opened, run, view, workers.limits)
-    return Serving(workers, Completion.of(opened, view), told, (str(run), str(graph)))
+    graph = Graph.open(ready["graph"])
+    described = info(graph, run, view, ready["modes"], limits)
+    return Service(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
+
+
+def open_worker(run: Path, graph: Path | None, view: str, limits: "Limits") -> "tuple[dict[str, Any], Handler]":
+    """Load a run in a worker process."""
+    from halfgraph.serving.tasks import open_context
+
+    return open_context(partial(load_engine, run, graph, view), limits)
 
 
 def load_engine(run: Path, graph: Path | None, view: str) -> "Engine":

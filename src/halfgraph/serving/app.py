@@ -1,4 +1,4 @@
-"""The application: endpoints, API, page and what surrounds them; and the server that runs it."""
+"""The application: endpoints, API, page and middleware; and the server that runs it."""
 
 import asyncio
 import logging
@@ -21,30 +21,38 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from halfgraph import __version__
-from halfgraph.errors import SettingError
+from halfgraph.answering.workers import WorkerPool
+from halfgraph.errors import HalfgraphError, SettingError
 from halfgraph.serving import endpoint
-from halfgraph.serving.api import Serving, router
-from halfgraph.serving.asking import response
-from halfgraph.serving.limits import Limits
+from halfgraph.serving.api import Service, response, router
 from halfgraph.serving.metrics import Metrics
-from halfgraph.serving.middleware import LOGS, Bounded, Observed
-from halfgraph.serving.problems import Problem, Reply
-from halfgraph.serving.workers import Workers
+from halfgraph.serving.middleware import LOGS, AccessLog, BodyLimit
+from halfgraph.serving.problems import INTERNAL, Problem, Reply, problem_of
+from halfgraph.serving.schema import Limits
 
 PAGE = Path(__file__).parent / "page"
 NO_PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>halfgraph</title>
-<h1>halfgraph</h1><p>The page is not built here: run <code>make web</code> and start the server again.</p>
-<p>What there is without it: <a href="/sparql">/sparql</a>, <a href="/api/info">/api/info</a>,
+<h1>halfgraph</h1><p>The page is not built. Run <code>make web</code> and restart the server.</p>
+<p>Available without it: <a href="/sparql">/sparql</a>, <a href="/api/info">/api/info</a>,
 <a href="/api/openapi.json">/api/openapi.json</a>.</p></html>
 """
-MALFORMED = ("json_invalid",)  # not an answer out of range, but no JSON at all
+MALFORMED = ("json_invalid",)  # the body is not JSON at all
 MOST_CONNECTIONS = 1000
-GRACE = 5.0  # seconds more than a query may take, for requests to end when the server does
+METRICS = "text/plain; version=0.0.4"
+GRACE = 5.0  # seconds beyond the time limit of a query for requests to finish at shutdown
 
 
-def application(serving: Serving, log: str = "plain", page: Path = PAGE) -> ASGIApp:
+def application(service: Service, log: str = "plain", page: Path = PAGE) -> ASGIApp:
     """The whole application."""
-    metrics, workers = Metrics(), serving.workers
+    workers = service.workers
+    metrics = Metrics(
+        {
+            "workers": lambda: workers.ready,
+            "running": lambda: len(workers.running),
+            "waiting": lambda: workers.waiting,
+            "workers_replaced_total": lambda: workers.replaced,
+        }
+    )
     app = FastAPI(
         title="halfgraph",
         version=__version__,
@@ -53,9 +61,9 @@ def application(serving: Serving, log: str = "plain", page: Path = PAGE) -> ASGI
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.include_router(router(serving))
-    app.router.routes.extend(endpoint.routes(workers))
-    app.router.routes.append(Route("/metrics", lambda _: _metrics(metrics, serving)))
+    app.include_router(router(service))
+    app.router.routes.extend(endpoint.routes(service))
+    app.router.routes.append(Route("/metrics", lambda _: PlainTextResponse(metrics.text(), media_type=METRICS)))
     known = frozenset({*app.openapi()["paths"], "/", "/sparql", "/sparql/predict", "/metrics", "/api/openapi.json"})
     if (page / "index.html").is_file():
         app.mount("/", StaticFiles(directory=page, html=True))
@@ -63,35 +71,17 @@ def application(serving: Serving, log: str = "plain", page: Path = PAGE) -> ASGI
         app.router.routes.append(Route("/", lambda _: response(Reply(NO_PAGE, "text/html; charset=utf-8"))))
     for error_class, handler in HANDLERS.items():
         app.add_exception_handler(error_class, handler)
-    bounded = Bounded(GZipMiddleware(app, minimum_size=1000, compresslevel=4), workers.limits.body)
-    return Observed(bounded, metrics, LOGS[log], known)
+    limited = BodyLimit(GZipMiddleware(app, minimum_size=1000, compresslevel=4), service.limits.body)
+    return AccessLog(limited, metrics, LOGS[log], known)
 
 
-def _metrics(metrics: Metrics, serving: Serving) -> Response:
-    """What was counted, and the figures of the moment."""
-    workers = serving.workers
-    now = {
-        "workers": workers.ready,
-        "running": len(workers.running),
-        "waiting": workers.waiting,
-        "workers_replaced_total": workers.replaced,
-    }
-    return PlainTextResponse(metrics.text(now), media_type="text/plain; version=0.0.4")
-
-
-def _told(_: Request, error: Any) -> Response:
-    """A problem as an answer."""
-    return response(error.reply())
-
-
-def _http(_: Request, error: Any) -> Response:
-    """What the framework refuses, in our shape: an address that is not there, a method that it does not take."""
-    advice = {404: "The addresses are in /api/openapi.json.", 405: "Use GET or POST."}.get(error.status_code)
+def _http_error(_: Request, error: Any) -> Response:
+    """Errors of the framework: an unknown path, a method that is not allowed."""
+    advice = {404: "The paths are listed in /api/openapi.json.", 405: "Use GET or POST."}.get(error.status_code)
     return response(Problem(error.status_code, str(error.detail), advice=advice, headers=error.headers).reply())
 
 
-def _invalid(_: Request, error: Any) -> Response:
-    """What does not fit the API's description, in our shape."""
+def _invalid_request(_: Request, error: Any) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
@@ -99,71 +89,75 @@ def _invalid(_: Request, error: Any) -> Response:
     return response(Problem(status, message, advice="See /api/openapi.json.").reply())
 
 
-def _mistake(_: Request, error: Exception) -> Response:
-    """A mistake of ours: told on stderr, and nothing of it to the client."""
+def _internal_error(_: Request, error: Exception) -> Response:
+    """Log the traceback on stderr; the client learns nothing of it."""
     traceback.print_exception(error, file=sys.stderr)
-    return response(Problem(500, "halfgraph has made a mistake; its log says more").reply())
+    return response(Problem(500, INTERNAL).reply())
 
 
 HANDLERS: dict[Any, Callable[[Request, Any], Response]] = {
-    Problem: _told,
-    HTTPException: _http,
-    RequestValidationError: _invalid,
-    Exception: _mistake,
+    Problem: lambda _, problem: response(problem.reply()),
+    HalfgraphError: lambda _, error: response(problem_of(error).reply()),
+    HTTPException: _http_error,
+    RequestValidationError: _invalid_request,
+    Exception: _internal_error,
 }
 
 
-Make = Callable[[Workers, Path], Serving]
+Make = Callable[[Any], Service]  # from what the first worker tells
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket that listens; port 0 is any free one."""
+    """Return a listening socket; port 0 takes any free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        found = socket.socket(family)
+        listener = socket.socket(family)
     except (OSError, OverflowError) as error:
         raise _not_listening(host, port, error) from error
     try:
-        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind((host, port))
-        found.listen(1024)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(1024)
     except (OSError, OverflowError) as error:
-        found.close()
+        listener.close()
         raise _not_listening(host, port, error) from error
-    return found
+    return listener
 
 
 def _not_listening(host: str, port: int, error: Exception) -> SettingError:
-    return SettingError("--port", f"cannot listen at {host} port {port}: {error}", advice="Choose another.")
+    return SettingError("--port", f"cannot listen at {host} port {port}: {error}", advice="Choose another port.")
 
 
 def address(listener: socket.socket) -> str:
-    """The address of a server, for people."""
+    """Return the URL of a listening socket."""
     host, port = listener.getsockname()[:2]
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run(workers: Workers, make: Make, listener: socket.socket, log: str, say: Callable[[], None]) -> None:
-    """Nothing; serves what is made of the graph's folder until it is told to end, and then finishes what runs."""
-    # uvicorn sends itself the signal again after it has ended well; without this the exit code would not be 0.
+def run(
+    workers: WorkerPool, make: Make, limits: Limits, listener: socket.socket, log: str, ready: Callable[[], None]
+) -> None:
+    """Serve until SIGINT or SIGTERM, then finish the running requests; `ready` is called when the server listens."""
+    # uvicorn repeats the signal after a clean shutdown; without this the exit code would not be 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
-    asyncio.run(_run(workers, make, listener, log, say))
+    asyncio.run(_run(workers, make, limits, listener, log, ready))
 
 
-async def _run(workers: Workers, make: Make, listener: socket.socket, log: str, say: Callable[[], None]) -> None:
+async def _run(
+    workers: WorkerPool, make: Make, limits: Limits, listener: socket.socket, log: str, ready: Callable[[], None]
+) -> None:
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
     try:
-        serving = make(workers, await workers.start())
-        config = _config(application(serving, log), workers.limits)
-        say()
+        config = _config(application(make(await workers.start()), log), limits)
+        ready()
         await uvicorn.Server(config).serve(sockets=[listener])
     finally:
         await workers.close()
 
 
 def _config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
-    """How the application is run: h11, since it bounds the size of what comes before the body."""
+    """The server's settings: h11 limits the size of a request's head."""
     return uvicorn.Config(
         app,
         http="h11",

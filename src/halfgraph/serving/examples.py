@@ -1,9 +1,8 @@
-"""Questions to begin with: those of a file beside the run or the graph, or some made from the graph."""
+"""Example queries: from a file beside the run or the graph, or made from the graph."""
 
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -15,13 +14,13 @@ from halfgraph.query.exact import Exact
 from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import inter, path
 from halfgraph.query.tree import Query
+from halfgraph.serving.schema import Example
 from halfgraph.sparql.reading import read
 
 FILE = "examples.json"
-FIELDS = {"title": str, "query": str, "missing": bool}
 COUNT = 6
-MOST_ANSWERS = 50  # of an example: one with more asks for too little
-# On the training view a triple that answers each of the first five is missing: Koufax's award, and so on.
+MOST_ANSWERS = 50  # of an example: one with more is too broad
+# The training view lacks a triple for each of the first five, such as Koufax's award.
 DEMO = {
     "Which left-handers of the 1963 Dodgers won the Cy Young Award?": (
         "SELECT ?player WHERE {\n  ?player :throws :Left_hand .\n  ?player :won_award :Cy_Young_Award .\n"
@@ -48,42 +47,41 @@ DEMO = {
 }
 
 
-def examples(engine: Engine, folders: Sequence[str]) -> list[dict[str, Any]]:
-    """Some questions with their titles, and whether a triple that answers them is missing from what is served."""
-    file = next((one for folder in folders if (one := Path(folder) / FILE).is_file()), None)
+def examples(engine: Engine, folders: Sequence[str]) -> list[Example]:
+    """Return example queries: from the first folder with a file of them, of the demo graph, or made now."""
+    file = next((path for folder in folders if (path := Path(folder) / FILE).is_file()), None)
     if file is not None:
         return from_file(file)
     is_demo = engine.graph.description.get("provenance", {}).get("sources") == ["demo"]
-    return [*(_demo(engine) if is_demo else _made(engine.graph, getattr(engine.graph, engine.view)))]
+    return [*(_demo(engine) if is_demo else _generate(engine.graph, getattr(engine.graph, engine.view)))]
 
 
-def from_file(path: Path) -> list[dict[str, Any]]:
-    """The questions of a file."""
+def from_file(path: Path) -> list[Example]:
+    """Read the examples of a file."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return [{name: convert(one[name]) for name, convert in FIELDS.items()} for one in found["examples"]]
+        given = json.loads(path.read_text(encoding="utf-8"))["examples"]
+        return [Example(str(one["title"]), str(one["query"]), bool(one["missing"])) for one in given]
     except (OSError, ValueError, TypeError, KeyError) as error:
         advice = 'Write {"examples": [{"title": "...", "query": "...", "missing": false}]}.'
         raise InputError(f"cannot be read: {error!r}", path=path.name, advice=advice) from error
 
 
-def _demo(engine: Engine) -> Iterator[dict[str, Any]]:
-    """The questions about the demo graph."""
+def _demo(engine: Engine) -> Iterator[Example]:
     known = getattr(engine.graph, engine.view)
     for title, text in DEMO.items():
         yield _example(title, text, read(text, engine.graph).query, engine.graph, known)
 
 
-def _example(title: str, text: str, query: Query, graph: Graph, known: KnowledgeGraph) -> dict[str, Any]:
-    """A question; something is missing where all triples give more answers than those that are known."""
-    every, found = (Exact(edges).answers(query) for edges in (graph.whole, known))
-    return {"title": title, "query": text, "missing": len(every) > len(found)}
+def _example(title: str, text: str, query: Query, graph: Graph, known: KnowledgeGraph) -> Example:
+    """An example, with whether the whole graph has more answers than the known triples."""
+    every, exact = (Exact(edges).answers(query) for edges in (graph.whole, known))
+    return Example(title, text, len(every) > len(exact))
 
 
-def _made(graph: Graph, known: KnowledgeGraph) -> Iterator[dict[str, Any]]:
-    """Questions made from held-out triples, or from any where none were held out, of different relations."""
+def _generate(graph: Graph, known: KnowledgeGraph) -> Iterator[Example]:
+    """Make queries of different relations from held-out triples, or from any if none were held out."""
     triples = (graph.test if graph.has_split else graph.train).triples()
-    triples = np.random.default_rng(0).permutation(triples)  # the same ones each time
+    triples = np.random.default_rng(0).permutation(triples)  # the same examples each time
     seen: set[int] = set()
     made = 0
     for head, relation, tail in triples.tolist():
@@ -95,12 +93,12 @@ def _made(graph: Graph, known: KnowledgeGraph) -> Iterator[dict[str, Any]]:
         if not nameless and len(Exact(graph.whole).answers(query)) <= MOST_ANSWERS:
             seen.add(relation)
             made += 1
-            title = " and ".join(_said(graph, anchor, edge) for anchor, edge in parts)
+            title = " and ".join(_title(graph, anchor, edge) for anchor, edge in parts)
             yield _example(title, to_sparql(query, graph), query, graph, known)
 
 
 def _parts(graph: Graph, head: int, relation: int, tail: int, *, pair: bool) -> list[tuple[int, int]]:
-    """Anchors with the relations that lead from them to the head: by a triple, and by another one for a pair."""
+    """Anchors and the relations from them to the head of a triple: one, or two for a pair."""
     parts = [(tail, relation ^ 1)]
     relations, tails = graph.train.neighbours(head)
     others = np.flatnonzero((relations >> 1) != relation >> 1)
@@ -110,7 +108,7 @@ def _parts(graph: Graph, head: int, relation: int, tail: int, *, pair: bool) -> 
     return parts
 
 
-def _said(graph: Graph, anchor: int, edge: int) -> str:
+def _title(graph: Graph, anchor: int, edge: int) -> str:
     """A pattern by its labels, with a question mark for the answer."""
     name, relation = graph.entities.label(anchor), graph.relations.label(edge // 2)
     return f"? {relation} {name}" if edge & 1 else f"{name} {relation} ?"

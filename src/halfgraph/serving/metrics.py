@@ -1,51 +1,42 @@
-"""What the server counts, in the text format of Prometheus."""
+"""Counters of the server, written in the text format of Prometheus."""
 
-from bisect import bisect_left
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
-BOUNDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
+Readings = Mapping[str, Callable[[], float]]  # by name; those that end in _total are counters, the others gauges
 
 
 class Metrics:
-    """Requests by route, method and status, and how long they took."""
+    """Requests by route, method and status, their durations, and readings that are taken when they are asked for."""
 
-    def __init__(self) -> None:
-        self.requests: Counter[tuple[str, str, int]] = Counter()
-        self.within: dict[str, list[int]] = {}
-        self.seconds: Counter[str] = Counter()
+    def __init__(self, readings: Readings) -> None:
+        self._registry = CollectorRegistry()
+        labels = ("route", "method", "status")
+        self._requests = Counter("halfgraph_requests", "Answered requests.", labels, registry=self._registry)
+        self._seconds = Histogram(
+            "halfgraph_request_seconds", "Duration of requests.", ["route"], buckets=BUCKETS, registry=self._registry
+        )
+        self._registry.register(_Readings(readings))
 
     def count(self, route: str, method: str, status: int, seconds: float) -> None:
-        """Nothing; a request is counted."""
-        self.requests[route, method, status] += 1
-        places = self.within.setdefault(route, [0] * (len(BOUNDS) + 1))
-        places[bisect_left(BOUNDS, seconds)] += 1
-        self.seconds[route] += seconds  # type: ignore[assignment]  # a Counter counts in floats as well
+        """Count a request."""
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
 
-    def text(self, now: Mapping[str, float]) -> str:
-        """All of it, with some figures of the moment."""
-        return "\n".join([*self._requests(), *self._latencies(), *_now(now)]) + "\n"
-
-    def _requests(self) -> Iterator[str]:
-        yield "# HELP halfgraph_requests_total Requests that were answered."
-        yield "# TYPE halfgraph_requests_total counter"
-        for (route, method, status), count in sorted(self.requests.items()):
-            yield f'halfgraph_requests_total{{route="{route}",method="{method}",status="{status}"}} {count}'
-
-    def _latencies(self) -> Iterator[str]:
-        yield "# HELP halfgraph_request_seconds How long requests took."
-        yield "# TYPE halfgraph_request_seconds histogram"
-        for route, places in sorted(self.within.items()):
-            total = 0
-            for bound, count in zip((*BOUNDS, "+Inf"), places, strict=True):
-                total += count
-                yield f'halfgraph_request_seconds_bucket{{route="{route}",le="{bound}"}} {total}'
-            yield f'halfgraph_request_seconds_sum{{route="{route}"}} {self.seconds[route]:.6f}'
-            yield f'halfgraph_request_seconds_count{{route="{route}"}} {total}'
+    def text(self) -> bytes:
+        """Return all metrics in the text format."""
+        return generate_latest(self._registry)
 
 
-def _now(figures: Mapping[str, float]) -> Iterator[str]:
-    """The figures of the moment."""
-    for name, value in figures.items():
-        sort = "counter" if name.endswith("_total") else "gauge"
-        yield from (f"# TYPE halfgraph_{name} {sort}", f"halfgraph_{name} {value:g}")
+class _Readings(Collector):
+    def __init__(self, readings: Readings) -> None:
+        self.readings = readings
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        for name, read in self.readings.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield family(f"halfgraph_{name}", name.replace("_", " ").capitalize(), value=read())

@@ -1,4 +1,4 @@
-"""What every request passes through: counted and logged, its body bounded, headers that keep browsers strict."""
+"""Middleware: access log and metrics, security headers, and a limit on the body of a request."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ SECURE = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-OPEN = {  # anybody's page may read the graph; no cookies or passwords are in play
+CORS = {  # any page may read the graph: there are no cookies or passwords
     "Access-Control-Allow-Origin": "*",
     "Access-Control-Expose-Headers": "X-Halfgraph-Note, X-Halfgraph-Cut, Retry-After",
 }
@@ -34,52 +34,52 @@ PREFLIGHT = {
     "Access-Control-Max-Age": "86400",
 }
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
-BODY_SECONDS = 30.0  # in which a request's body must arrive
+BODY_SECONDS = 30.0  # within which a request's body must arrive
 Log = Callable[[dict[str, Any]], None]
 
 
 async def send_reply(reply: Reply, send: Send) -> None:
-    """Nothing; a reply is sent as it is."""
+    """Send a reply."""
     headers = {"content-type": reply.media, "content-length": str(len(reply.body)), **reply.headers}
     raw = [(name.lower().encode(), value.encode("latin-1", "replace")) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": reply.status, "headers": raw})
     await send({"type": "http.response.body", "body": reply.body})
 
 
-class Observed:
-    """Counts and logs each request, and adds the headers that every answer has."""
+class AccessLog:
+    """Log and count each request, and add the headers that every response has."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics, log: Log, routes: frozenset[str]) -> None:
         self.app, self.metrics, self.log, self.routes = app, metrics, log, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Nothing; the request is answered."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun, seen = time.perf_counter(), {"status": 499, "bytes": 0}  # 499: the client has left
+        start, seen = time.perf_counter(), {"status": 499, "bytes": 0}  # 499: the client disconnected
 
-        async def sending(message: Message) -> None:
+        async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
                 headers = MutableHeaders(scope=message)
-                for name, value in {**SECURE, **OPEN}.items():
+                for name, value in {**SECURE, **CORS}.items():
                     headers[name] = value
             seen["bytes"] += len(message.get("body", b""))
             await send(message)
 
         try:
-            await self._answer(scope, receive, sending)
+            await self._answer(scope, receive, observe)
         finally:
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - start
             path, method = scope["path"], scope["method"] if scope["method"] in METHODS else "other"
             self.metrics.count(path if path in self.routes else "other", method, seen["status"], seconds)
             client = (scope.get("client") or ("",))[0]
-            told = {"method": method, "path": path[:500], **seen, "seconds": round(seconds, 6), "client": client}
-            self.log({"time": time.strftime("%FT%TZ", time.gmtime()), **told})
+            entry = {"method": method, "path": path[:500], **seen, "seconds": round(seconds, 6), "client": client}
+            self.log({"time": time.strftime("%FT%TZ", time.gmtime()), **entry})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Nothing; a preflight is answered here, anything else by the application."""
+        """Answer a CORS preflight here, and anything else by the application."""
         if scope["method"] == "OPTIONS":
             allow = {"Allow": PREFLIGHT["Access-Control-Allow-Methods"]}
             await send_reply(Reply(b"", "text/plain", 200, {**PREFLIGHT, **allow}), send)
@@ -87,14 +87,14 @@ class Observed:
             await self.app(scope, receive, send)
 
 
-class Bounded:
-    """Reads the body before anything else does; one that is too large or too slow is refused."""
+class BodyLimit:
+    """Read the body first; refuse one that is too large or too slow."""
 
     def __init__(self, app: ASGIApp, most: int) -> None:
         self.app, self.most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Nothing; the request is answered."""
+        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -108,13 +108,13 @@ class Bounded:
             return
         first: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
-        async def receiving() -> Message:
+        async def replay() -> Message:
             return first.pop() if first else await receive()
 
-        await self.app(scope, receiving, send)
+        await self.app(scope, replay, send)
 
     async def _body(self, scope: Scope, receive: Receive) -> bytes | None:
-        """The whole body, or None where the client has left."""
+        """Read the whole body; None if the client disconnects."""
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if not declared.isdigit() or int(declared) > self.most:
             raise self._too_large()
@@ -135,15 +135,15 @@ class Bounded:
         return Problem(413, f"the request is larger than {self.most:,} bytes", advice="Send a smaller one.")
 
 
-def json_log(told: dict[str, Any]) -> None:
-    """Nothing; a request is logged as a line of JSON on stderr."""
-    sys.stderr.write(json.dumps(told) + "\n")
+def json_log(entry: dict[str, Any]) -> None:
+    """Log a request as a line of JSON on stderr."""
+    sys.stderr.write(json.dumps(entry) + "\n")
 
 
-def plain_log(told: dict[str, Any]) -> None:
-    """Nothing; a request is logged as a line for people on stderr."""
-    path = json.dumps(told["path"])[1:-1]  # no line breaks or signs that a terminal obeys
-    sys.stderr.write(f"{told['time']} {told['status']} {told['method']} {path} {1000 * told['seconds']:.0f} ms\n")
+def plain_log(entry: dict[str, Any]) -> None:
+    """Log a request as a line of text on stderr."""
+    path = json.dumps(entry["path"])[1:-1]  # without line breaks and control characters
+    sys.stderr.write(f"{entry['time']} {entry['status']} {entry['method']} {path} {1000 * entry['seconds']:.0f} ms\n")
 
 
 LOGS: dict[str, Log] = {"json": json_log, "plain": plain_log, "none": lambda _: None}

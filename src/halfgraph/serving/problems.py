@@ -1,24 +1,39 @@
-"""What goes wrong over HTTP: one JSON shape for every error, and the status that says whose fault it is."""
+"""Errors over HTTP: one JSON body for all of them, and the status code of each."""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
+from halfgraph.answering.schema import to_json
+from halfgraph.answering.workers import Message, OutOfMemory, PoolBusy
+from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
+from halfgraph.serving.schema import ErrorBody, Fault
 
 JSON = "application/json"
 REFUSED = {"SERVICE": 403, "update": 403, "length": 413}
+STATUS: dict[type[HalfgraphError], int] = {TimeLimit: 504, SettingError: 422}
+RETRY = {"Retry-After": "1"}
+INTERNAL = "Internal error; see the server log"
 
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer over HTTP: its status, headers and body."""
+    """An HTTP response: body, media type, status and headers."""
 
     body: bytes
     media: str = JSON
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+
+    def message(self) -> Message:
+        """Return the reply as a worker sends it."""
+        return Message([self.media, self.status, dict(self.headers)], self.body)
+
+    @classmethod
+    def of(cls, message: Message) -> "Reply":
+        """Return the reply that a worker has sent."""
+        return cls(message.body, *message.head)
 
 
 class Problem(Exception):
@@ -36,27 +51,25 @@ class Problem(Exception):
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.status, self.headers = status, dict(headers or {})
-        self.told = {
-            "message": message,
-            "line": line,
-            "column": column,
-            "nearest": list(nearest),
-            "advice": advice or None,
-        }
+        self.fault = Fault(message, line, column, list(nearest), advice or None)
         super().__init__(message)
 
     def reply(self) -> Reply:
-        """The error as the answer."""
-        return Reply(as_json({"error": self.told}), JSON, self.status, self.headers)
+        """Return the error as a response."""
+        return Reply(as_json(ErrorBody(self.fault)), JSON, self.status, self.headers)
 
 
 def as_json(value: Any) -> bytes:
-    """A value as JSON in UTF-8; a lone surrogate, which has no UTF-8, becomes a question mark."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    """Write a value of the schema as JSON in UTF-8; a lone surrogate, which has no UTF-8, becomes a question mark."""
+    return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
 def problem_of(error: HalfgraphError) -> Problem:
-    """The problem behind one of our errors."""
+    """Return the HTTP problem of an error."""
+    if isinstance(error, OutOfMemory):
+        return Problem(400, str(error), advice="Ask for less, or add a LIMIT.")
+    if isinstance(error, PoolBusy):
+        return Problem(503, str(error), advice="Try again in a second.", headers=RETRY)
     return Problem(
         _status(error),
         str(error),
@@ -68,19 +81,8 @@ def problem_of(error: HalfgraphError) -> Problem:
 
 
 def _status(error: HalfgraphError) -> int:
-    """400 for a text that cannot be read, 403 for what is never done, 404 for what is not there, 422 for a setting."""
     if isinstance(error, SparqlError):
         return REFUSED.get(error.feature, 400)
     if isinstance(error, UnknownName):
         return 404 if error.line is None else 400
-    return 422 if isinstance(error, SettingError) else 400
-
-
-def busy(message: str, seconds: int = 1) -> Problem:
-    """The problem of a server that has too much to do."""
-    return Problem(503, message, advice=f"Try again in {seconds} s.", headers={"Retry-After": str(seconds)})
-
-
-def too_much() -> Problem:
-    """The problem of a query that takes more memory than it may, or goes deeper than the stack."""
-    return Problem(400, "the query takes more memory than it may", advice="Ask for less, or with a LIMIT.")
+    return STATUS.get(type(error), 400)

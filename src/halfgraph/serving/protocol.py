@@ -1,4 +1,4 @@
-"""The SPARQL 1.1 Protocol, query part: what a request asks, however it says so."""
+"""The SPARQL 1.1 Protocol for queries: GET, POST with a form, and POST with the query itself."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +15,8 @@ Pairs = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A query with the graphs that the request chooses, None where it does not, and its other parameters."""
+class ProtocolRequest:
+    """A query, the graphs that the request selects (None if it does not), and the other parameters."""
 
     query: str
     default: list[str] | None
@@ -24,38 +24,38 @@ class Asked:
     parameters: dict[str, str]
 
     def job(self, task: str, accept: str, **more: Any) -> dict[str, Any]:
-        """The request as a job for a worker."""
-        chosen = {"query": self.query, "default": self.default, "named": self.named}
-        return {"task": task, **chosen, "accept": accept, "format": self.parameters.get("format"), **more}
+        """Return the request as a job for a worker."""
+        dataset = {"query": self.query, "default": self.default, "named": self.named}
+        return {"task": task, **dataset, "accept": accept, "format": self.parameters.get("format"), **more}
 
 
-async def asked(request: Request) -> Asked | None:
-    """What a request asks; None for a GET without any parameter that asks, which is answered by a description."""
+async def read_request(request: Request) -> ProtocolRequest | None:
+    """Read the query of a request; None for a GET without a query, which asks for the service description."""
     address = _pairs(request.url.query.encode("ascii", "surrogateescape"), "the address")
     if request.method in ("GET", "HEAD"):
         names = {name for name, _ in address}
-        return None if not names & {"query", "update"} else _asked(address)
+        return None if not names & {"query", "update"} else _parse(address)
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if media == FORM:
-        return _asked([*_dataset(address), *_pairs(body, "the form")])
+        return _parse([*_dataset(address), *_pairs(body, "the form")])
     if media == UPDATE:
         raise _no_updates()
     if media != DIRECT:
-        found = f"Content-Type {media[:100]}" if media else "no Content-Type"
-        raise Problem(415, f"a POST with {found} is no query", advice=f"Send it as {DIRECT} or {FORM}.")
-    return _asked([*address, ("query", _utf8(body, "the query"))])
+        media = f"Content-Type {media[:100]}" if media else "no Content-Type"
+        raise Problem(415, f"a POST with {media} is not a query", advice=f"Send it as {DIRECT} or {FORM}.")
+    return _parse([*address, ("query", _utf8(body, "the query"))])
 
 
 def _dataset(pairs: Pairs) -> Pairs:
-    """The parameters of an address that a form may be completed by; a query must be in the form itself."""
+    """The parameters of the address that add to a form; the query itself must be in the form."""
     if any(name in ("query", "update") for name, _ in pairs):
-        raise Problem(400, "the address has a query, and so may the form", advice="Put the query in one place.")
+        raise Problem(400, "the query is in the address of a POST with a form", advice="Put the query into the form.")
     return pairs
 
 
-def _asked(pairs: Pairs) -> Asked:
-    """What parameters ask: exactly one query."""
+def _parse(pairs: Pairs) -> ProtocolRequest:
+    """Read the parameters, among them exactly one query."""
     values: dict[str, list[str]] = {}
     for name, value in pairs:
         values.setdefault(name, []).append(value)
@@ -65,15 +65,15 @@ def _asked(pairs: Pairs) -> Asked:
     if len(queries) != 1:
         raise Problem(400, f"expected one query, found {len(queries)}", advice="Pass the parameter query once.")
     default, named = values.pop("default-graph-uri", None), values.pop("named-graph-uri", None)
-    return Asked(queries[0], default, named, {name: found[-1] for name, found in values.items()})
+    return ProtocolRequest(queries[0], default, named, {name: given[-1] for name, given in values.items()})
 
 
 def _no_updates() -> Problem:
-    return Problem(403, "the graph is served for reading, and updates are refused", advice="Ask with a query.")
+    return Problem(403, "the graph is read-only, so updates are refused", advice="Send a query.")
 
 
 def _pairs(text: bytes, where: str) -> Pairs:
-    """The parameters of an encoded text, in UTF-8."""
+    """Decode URL-encoded parameters."""
     try:
         ascii_text = _utf8(text, where)
         return parse_qsl(ascii_text, keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
@@ -84,7 +84,7 @@ def _pairs(text: bytes, where: str) -> Pairs:
 
 
 def _utf8(text: bytes, where: str) -> str:
-    """A text in UTF-8."""
+    """Decode UTF-8."""
     try:
         return text.decode()
     except UnicodeDecodeError as error:

@@ -1,32 +1,36 @@
-"""What a worker does, one function for each type of job; all that touches the store or the model happens here."""
+"""The tasks of a worker, one function for each; everything that uses the store or the model happens here."""
 
+import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
-from pyoxigraph import NamedNode
+from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.schema import Answers, Cell, Known, Predicted
-from halfgraph.errors import InputError, UnknownName
-from halfgraph.serving.entity import entity
+from halfgraph.answering.schema import Answers
+from halfgraph.answering.workers import Handler, Message, OutOfMemory
+from halfgraph.errors import HalfgraphError, InputError, UnknownName
+from halfgraph.serving.entity import entity_page
 from halfgraph.serving.examples import examples
-from halfgraph.serving.limits import Limits
-from halfgraph.serving.problems import Problem, Reply, as_json
-from halfgraph.serving.rows import Wanted, answer, literal, named, table
+from halfgraph.serving.negotiation import graph_format, table_format
+from halfgraph.serving.problems import INTERNAL, Problem, Reply, as_json, problem_of
+from halfgraph.serving.schema import Examples, Limits
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.refusals import refuse_service, refuse_size, refuse_update
+from halfgraph.sparql.results import Binding, store_rows, write_results
 from halfgraph.sparql.syntax import check
 from halfgraph.sparql.tokens import Source
 
 NOTE = "X-Halfgraph-Note"
-EXTRA = ("_score", "_confidence", "_source")
-DECIMAL = "http://www.w3.org/2001/XMLSchema#decimal"
+CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
 
 
 @dataclass(frozen=True)
-class Desk:
-    """What a worker has at hand."""
+class WorkerContext:
+    """What a worker has loaded: the engine and the limits of the server."""
 
     engine: Engine
     limits: Limits
@@ -35,109 +39,127 @@ class Desk:
 Job = Mapping[str, Any]
 
 
-def sparql(desk: Desk, job: Job) -> Reply:
+def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
+    """Load an engine on one thread with its store open; return what the server is told, and what handles jobs."""
+    import torch
+
+    torch.set_num_threads(1)
+    engine = load()
+    assert engine.facts.store is not None
+    context = WorkerContext(engine, limits)
+    return {"graph": str(engine.graph.path), "modes": engine.modes.names}, lambda job: handle(context, job)
+
+
+def handle(context: WorkerContext, job: Job) -> Message:
+    """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
+    try:
+        reply = TASKS[job["task"]](context, job)
+    except Problem as problem:
+        reply = problem.reply()
+    except HalfgraphError as error:
+        reply = problem_of(error).reply()
+    except (MemoryError, RecursionError):
+        reply = problem_of(OutOfMemory("the query needs more memory than allowed")).reply()
+    except Exception:
+        traceback.print_exc(file=sys.stderr)
+        reply = Problem(500, INTERNAL).reply()
+    return reply.message()
+
+
+def sparql(context: WorkerContext, job: Job) -> Reply:
     """The exact answer to any query that the store can answer."""
-    source = _source(desk, job["query"])
-    wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
-    return answer(_ask_store(desk, source, job), wanted, _selected(source))
+    source = _source(context, job["query"])
+    result, limit = _ask_store(context, source, job), context.limits.rows
+    if isinstance(result, QuerySolutions):
+        variables = [variable.value for variable in result.variables]
+        shown = [name for name in _selected(source) if name in variables] or variables
+        return _table(shown, list(islice(store_rows(result), limit + 1)), limit, job)
+    if isinstance(result, QueryBoolean):
+        form, media = table_format(job["accept"], job["format"])
+        return Reply(result.serialize(format=form) or b"", media)
+    assert isinstance(result, QueryTriples)
+    rdf_format, media = graph_format(job["accept"], job["format"])
+    triples = list(islice(result, limit + 1))
+    return Reply(serialize(triples[:limit], format=rdf_format) or b"", media, headers=_cut(len(triples), limit))
+
+
+def _table(variables: Sequence[str], rows: Sequence[Binding], limit: int, job: Job) -> Reply:
+    form, media = table_format(job["accept"], job["format"])
+    return Reply(write_results(variables, rows[:limit], form), media, headers=_cut(len(rows), limit))
+
+
+def _cut(count: int, limit: int) -> dict[str, str]:
+    return {CUT: f"only the first {limit} are given"} if count > limit else {}
 
 
 def _selected(source: Source) -> list[str]:
-    """The variables of SELECT * in the order in which they appear; the store would sort them by name."""
+    """The variables of SELECT * in order of appearance, which the store would sort by name."""
     words = source.tokens[source.prologue_end + 1 :]
     if not next((token for token in words if not token.says("DISTINCT", "REDUCED")), words[0]).says("*"):
         return []
     return list(dict.fromkeys(token.text[1:] for token in source.tokens if token.type_id == "variable"))
 
 
-def predict(desk: Desk, job: Job) -> Reply:
-    """The exact rows, then predicted ones; what cannot be predicted is answered exactly, and a header says why."""
-    source = _source(desk, job["query"])
+def predict(context: WorkerContext, job: Job) -> Reply:
+    """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
+    source = _source(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
-        return _exact(desk, job, "Nothing is predicted: the request chooses graphs, and there is one to predict from")
+        return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
     form = source.tokens[source.prologue_end].text.upper()
     if form != "SELECT":
-        return _exact(desk, job, f"Nothing is predicted: {form} gives no answers to rank")
+        return _exact(context, job, f"{form} has no answers to rank")
     try:
-        found = _ask_engine(desk, job, explain=False)
-    except UnknownName as error:  # the standard's answer to a name that is nowhere is no row
-        return _exact(desk, job, f"Nothing is predicted: {error}")
-    target = found.target or found.variables[0]
-    rows = [_known(one) for one in found.known] + [_guess(target, one) for one in found.predicted]
-    wanted = Wanted(job["accept"], job["format"], desk.limits.rows)
-    return table([*found.variables, *EXTRA], rows, wanted, _noted(" ".join(found.notes)))
+        answers = _ask_engine(context, job, explain=False)
+    except UnknownName as error:  # by the standard, an unknown name gives no row
+        return _exact(context, job, str(error))
+    return _with_note(_table(*answers.rows(annotate=True), context.limits.rows, job), " ".join(answers.notes))
 
 
-def _exact(desk: Desk, job: Job, note: str) -> Reply:
-    """The exact answer, and a header that says why there is no more."""
-    reply = sparql(desk, job)
-    return Reply(reply.body, reply.media, reply.status, {**reply.headers, **_noted(note)})
+def _exact(context: WorkerContext, job: Job, reason: str) -> Reply:
+    return _with_note(sparql(context, job), f"No predictions: {reason}")
 
 
-def _noted(note: str) -> dict[str, str]:
-    """A header with a note on one line of ASCII."""
+def _with_note(reply: Reply, note: str) -> Reply:
+    """Add a note as a header, on one line of ASCII."""
     line = " ".join(note.split()).encode("ascii", "replace").decode()
-    return {NOTE: line[:1000]} if line else {}
+    return replace(reply, headers={**reply.headers, NOTE: line[:1000]}) if line else reply
 
 
-def _known(answer: Known) -> dict[str, Any]:
-    """A known answer as a row."""
-    row = {variable: _term(cell) for variable, cell in answer.row.items()}
-    return row | {"_source": {"type": "literal", "value": "known"}}
+def ask(context: WorkerContext, job: Job) -> Reply:
+    """Known and predicted answers with an explanation, as JSON; known rows beyond the limit are left out."""
+    _source(context, job["query"])
+    answers = _ask_engine(context, job, explain=True)
+    count, limit = len(answers.known), context.limits.rows
+    if count > limit:
+        note = f"Only the first {limit:,} of {count:,} known answers are given."
+        answers = replace(answers, known=answers.known[:limit], notes=[*answers.notes, note])
+    return Reply(as_json(answers))
 
 
-def _term(cell: Cell) -> dict[str, Any]:
-    """A value of a row as in W3C's JSON results."""
-    return literal(cell.value, cell.language, cell.datatype) if cell.type == "literal" else named(cell.value)
+def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
+    options = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_type": job.get("any_type", False)}
+    return context.engine.ask(job["query"], job["top"], **options, explain=explain)
 
 
-def _guess(variable: str, answer: Predicted) -> dict[str, Any]:
-    """A predicted answer as a row."""
-    row = {variable: named(answer.entity), "_score": _number(answer.score)}
-    row |= {"_source": {"type": "literal", "value": "predicted"}}
-    return row if answer.confidence is None else row | {"_confidence": _number(answer.confidence)}
-
-
-def _number(value: float) -> dict[str, str]:
-    """A number as a term."""
-    return {"type": "literal", "value": f"{value:.6g}" if abs(value) >= 1e-4 else f"{value:.8f}", "datatype": DECIMAL}
-
-
-def ask(desk: Desk, job: Job) -> Reply:
-    """The known and the predicted answers with an explanation, as JSON; known rows are cut at the limit."""
-    _source(desk, job["query"])
-    found = _ask_engine(desk, job, explain=True).to_dict()
-    count, most = len(found["known"]), desk.limits.rows
-    if count > most:
-        found["known"] = found["known"][:most]
-        found["notes"] = [*found["notes"], f"Only the first {most:,} of {count:,} known answers are given."]
-    return Reply(as_json(found))
-
-
-def _ask_engine(desk: Desk, job: Job, *, explain: bool) -> Answers:
-    """What the engine answers."""
-    chosen = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_type": job.get("any_type", False)}
-    return desk.engine.ask(job["query"], job["top"], **chosen, explain=explain)
-
-
-def explain(desk: Desk, job: Job) -> Reply:
+def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
-    _source(desk, job["query"])
-    return Reply(as_json(desk.engine.explain(job["query"], job["entity"], mode=job["mode"]).to_dict()))
+    _source(context, job["query"])
+    return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
 
 
-def counts(desk: Desk) -> dict[str, int]:
-    """How much the served view of the graph holds."""
-    graph = desk.engine.graph
-    counted = {"entities": len(graph.entities), "properties": len(graph.relations), "classes": len(graph.types)}
-    return {"triples": len(desk.engine.facts.store), **counted}
+def counts(context: WorkerContext) -> dict[str, int]:
+    """The sizes of the served view."""
+    graph = context.engine.graph
+    sizes = {"entities": len(graph.entities), "properties": len(graph.relations), "classes": len(graph.types)}
+    return {"triples": len(context.engine.facts.store), **sizes}
 
 
-def _source(desk: Desk, text: str) -> Source:
-    """A query text that may be asked, or an error: it is too long, an update, not SPARQL, or calls other machines."""
-    source = Source(text, Prefixes.of(desk.engine.graph))
-    if len(text) > desk.limits.query:
-        raise Problem(413, f"the query is longer than {desk.limits.query:,} characters", advice="Ask a shorter one.")
+def _source(context: WorkerContext, text: str) -> Source:
+    """Read a query; refuse one that is too long, an update, not SPARQL, or that calls other servers."""
+    source = Source(text, Prefixes.of(context.engine.graph))
+    limit = context.limits.query
+    if len(text) > limit:
+        raise Problem(413, f"the query is longer than {limit:,} characters", advice="Send a shorter one.")
     refuse_size(source)
     refuse_update(source)
     refuse_service(source)
@@ -145,34 +167,31 @@ def _source(desk: Desk, text: str) -> Source:
     return source
 
 
-def _ask_store(desk: Desk, source: Source, job: Job) -> Any:
-    """What the store answers; only the thread that asked may use it."""
-    chosen: dict[str, Any] = {}
-    if job["default"] is not None or job["named"] is not None:  # a request's graphs come before those of the query
-        chosen = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
-    prefixes = dict(source.defaults.namespaces)
+def _ask_store(context: WorkerContext, source: Source, job: Job) -> Any:
+    """Query the store; its result must stay in this thread."""
+    dataset: dict[str, Any] = {}
+    if job["default"] is not None or job["named"] is not None:  # the request's graphs override those of the query
+        dataset = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
+    options = {"base_iri": source.defaults.base, "prefixes": dict(source.defaults.namespaces), **dataset}
     try:
-        return desk.engine.facts.store.query(
-            source.strict(), base_iri=source.defaults.base, prefixes=prefixes, **chosen
-        )
+        return context.engine.facts.store.query(source.strict(), **options)
     except SyntaxError as error:
         raise InputError(str(error.msg), line=error.lineno, column=error.offset) from error
 
 
 def _graphs(iris: Sequence[str] | None) -> list[NamedNode]:
-    """The graphs of some IRIs."""
     try:
         return [NamedNode(iri) for iri in iris or ()]
     except ValueError as error:
-        raise Problem(400, f"a graph is not named by an IRI: {error}") from error
+        raise Problem(400, f"the name of a graph is not an IRI: {error}") from error
 
 
-TASKS: dict[str, Callable[[Desk, Job], Reply]] = {
+TASKS: dict[str, Callable[[WorkerContext, Job], Reply]] = {
     "sparql": sparql,
     "predict": predict,
     "ask": ask,
     "explain": explain,
-    "entity": lambda desk, job: Reply(as_json(entity(desk.engine, job["iri"], job["limit"]))),
-    "examples": lambda desk, job: Reply(as_json({"examples": examples(desk.engine, job["folders"])})),
-    "counts": lambda desk, _: Reply(as_json(counts(desk))),
+    "entity": lambda context, job: Reply(as_json(entity_page(context.engine, job["iri"], job["limit"]))),
+    "examples": lambda context, job: Reply(as_json(Examples(examples(context.engine, job["folders"])))),
+    "counts": lambda context, _: Reply(as_json(counts(context))),
 }

@@ -1,9 +1,18 @@
-"""Rows in the formats of W3C: SPARQL 1.1 Query Results JSON, XML, CSV and TSV."""
+"""Query results in the W3C formats: SPARQL 1.1 Query Results JSON, XML, CSV and TSV."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from pyoxigraph import QueryResultsFormat, parse_query_results
+from pyoxigraph import (
+    BlankNode,
+    Literal,
+    NamedNode,
+    QueryResultsFormat,
+    QuerySolutions,
+    Triple,
+    parse_query_results,
+)
 
 from halfgraph.errors import SettingError
 
@@ -13,17 +22,63 @@ FORMATS = {
     "csv": QueryResultsFormat.CSV,
     "tsv": QueryResultsFormat.TSV,
 }
-Term = Mapping[str, str]  # as in the JSON format: type, value, datatype, xml:lang
+XSD = "http://www.w3.org/2001/XMLSchema#"
+Term = Mapping[str, Any]  # as in the JSON format: type, value, datatype, xml:lang
+Binding = Mapping[str, Term]  # a row: the term of each bound variable
 
 
-def write_results(variables: Sequence[str], rows: Sequence[Mapping[str, Term]], form: str) -> bytes:
-    """The rows in a format; a variable that a row does not have is left unbound."""
-    if form not in FORMATS:
-        raise SettingError("--format", f'there is none named "{form}"', advice=f"Known: {', '.join(FORMATS)}.")
+def entity_term(iri: str) -> Term:
+    """The term of an entity; names such as _:b1 are blank nodes."""
+    return {"type": "bnode", "value": iri[2:]} if iri.startswith("_:") else {"type": "uri", "value": iri}
+
+
+def literal_term(value: str, language: str | None = None, datatype: str | None = None) -> Term:
+    """The term of a literal."""
+    if language:
+        return {"type": "literal", "value": value, "xml:lang": language}
+    typed = {} if datatype in (None, f"{XSD}string") else {"datatype": datatype}
+    return {"type": "literal", "value": value, **typed}
+
+
+def number_term(number: float) -> Term:
+    """The term of a score or a confidence, an xsd:double."""
+    return literal_term(repr(float(number)), datatype=f"{XSD}double")
+
+
+def store_term(term: Any) -> Term:
+    """The term of a value that the store returned."""
+    match term:
+        case NamedNode():
+            return entity_term(term.value)
+        case BlankNode():
+            return {"type": "bnode", "value": term.value}
+        case Triple():
+            parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
+            return {"type": "triple", "value": {name: store_term(part) for name, part in parts.items()}}
+        case Literal():
+            return literal_term(term.value, term.language, term.datatype.value)
+    raise TypeError(f"not an RDF term: {term!r}")
+
+
+def store_rows(solutions: QuerySolutions) -> Iterator[Binding]:
+    """The rows that the store returned; an unbound variable has no key."""
+    variables = [variable.value for variable in solutions.variables]
+    for row in solutions:
+        yield {name: store_term(term) for name, term in zip(variables, row, strict=True) if term is not None}
+
+
+def results_format(name: str) -> QueryResultsFormat:
+    """Return the format of a short name, such as csv."""
+    if name not in FORMATS:
+        raise SettingError("--format", f'no format "{name}"', advice=f"Choose one of {', '.join(FORMATS)}.")
+    return FORMATS[name]
+
+
+def write_results(variables: Sequence[str], rows: Sequence[Binding], results_form: QueryResultsFormat) -> bytes:
+    """Write rows in a format; variables that a row does not have are unbound."""
     value = {"head": {"vars": list(variables)}, "results": {"bindings": list(rows)}}
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-    if form == "json":
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
+    if results_form == QueryResultsFormat.JSON:
         return written
-    # pyoxigraph reads no rows from Python but from this format, and writes the others as the standard says.
-    found = parse_query_results(written, format=FORMATS["json"])
-    return bytes(found.serialize(format=FORMATS[form]) or b"")
+    # pyoxigraph takes rows from Python only in this format, and writes the others as the standard says.
+    return parse_query_results(written, format=QueryResultsFormat.JSON).serialize(format=results_form) or b""

@@ -7,7 +7,7 @@ import pytest
 
 ASKING = """
 import socket, subprocess
-from halfgraph.serving.sandbox import bound_memory, confine
+from halfgraph.answering.sandbox import bound_memory, confine
 from pyoxigraph import Store
 assert confine()
 """

@@ -1,0 +1,58 @@
+"""The answers as JSON and as rows of SPARQL results."""
+
+import json
+
+import pytest
+
+from halfgraph.answering.schema import Answers, Cell, KnownAnswer, PredictedAnswer, QueryEdge, WitnessTriple, to_json
+from halfgraph.answering.schema import NamedEntity as Named
+
+DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
+CELL = Cell("uri", "http://a/x", "x")
+ANSWERS = Answers(
+    ["x"],
+    [KnownAnswer("http://a/x", "x", None, {"x": CELL})],
+    [PredictedAnswer("_:b", "b", "T", 0.25), PredictedAnswer("http://a/y", "y", "T", 1e-9, 0.5)],
+    target="x",
+)
+
+
+def test_a_confidence_that_was_not_measured_has_no_key():
+    predicted = ANSWERS.to_dict()["predicted"]
+    assert "confidence" not in predicted[0]
+    assert predicted[1]["confidence"] == 0.5
+    assert list(ANSWERS.to_dict()["known"][0]["row"]["x"]) == ["type", "value", "label"]
+
+
+def test_a_triple_has_a_confidence_or_null():
+    named = Named("http://a/x", "x")
+    assert to_json(WitnessTriple(named, named, named, known=False))["confidence"] is None
+
+
+def test_an_edge_goes_from_a_node_to_another():
+    edge = to_json(QueryEdge(0, 1, "http://a/r", "r", inverse=False))
+    assert (edge["from"], edge["to"]) == (0, 1)
+    assert "source" not in edge
+    json.dumps(ANSWERS.to_dict())
+
+
+def test_rows_are_annotated_with_doubles():
+    variables, rows = ANSWERS.rows(annotate=True)
+    assert variables == ["x", "_score", "_confidence", "_source"]
+    assert rows[0] == {"x": CELL.term(), "_source": {"type": "literal", "value": "known"}}
+    assert rows[1]["x"] == {"type": "bnode", "value": "b"}
+    assert rows[1]["_score"] == {"type": "literal", "value": "0.25", "datatype": DOUBLE}
+    assert "_confidence" not in rows[1]
+    assert rows[2]["_confidence"]["datatype"] == DOUBLE
+    assert float(rows[2]["_score"]["value"]) == 1e-9
+
+
+@pytest.mark.parametrize("answers", [ANSWERS, Answers([], [], [])])
+def test_without_annotations_the_rows_have_the_variables_alone(answers):
+    variables, rows = answers.rows()
+    assert variables == list(answers.variables)
+    assert all(set(row) <= set(variables) for row in rows)
+
+
+def test_a_notebook_shows_a_table():
+    assert ANSWERS._repr_html_().count("<tr>") == 4

@@ -1,0 +1,163 @@
+"""Worker processes: answers, time limits, deaths, and the pool that hides them."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from halfgraph.answering.workers import Message, OutOfMemory, PoolBusy, WorkerDied, WorkerPool, WorkerProcess
+from halfgraph.errors import FolderError, HalfgraphError, TimeLimit
+
+
+def handle(job):
+    match job:
+        case {"sleep": seconds}:
+            time.sleep(seconds)
+        case {"signal": number}:
+            os.kill(os.getpid(), number)
+            time.sleep(60)
+        case {"connect": port}:
+            try:
+                socket.create_connection(("127.0.0.1", port))
+            except PermissionError:
+                return Message("refused")
+        case {"repeat": count}:
+            return Message(None, b"x" * count)
+    return Message({"pid": os.getpid(), "job": job}, b"body")
+
+
+def load():
+    return {"hello": 1}, handle
+
+
+def fail_to_load():
+    raise FolderError("here", "is not a store", advice="Choose another.")
+
+
+@pytest.fixture
+def worker():
+    process = WorkerProcess(load)
+    assert process.start() == {"hello": 1}
+    yield process
+    process.kill()
+
+
+def test_a_worker_answers_jobs_with_a_head_and_a_body(worker):
+    first, second = (worker.ask({"text": "é\ud800"}, 30) for _ in range(2))
+    assert first == second == Message({"pid": first.head["pid"], "job": {"text": "é\ud800"}}, b"body")
+    assert first.head["pid"] != os.getpid()
+    assert len(worker.ask({"repeat": 5_000_000}, 30).body) == 5_000_000
+
+
+def test_a_job_beyond_its_time_raises_and_the_worker_can_be_killed(worker):
+    with pytest.raises(TimeoutError):
+        worker.ask({"sleep": 60}, 0.2)
+    assert worker.begun
+    worker.kill()
+    assert not worker.is_alive
+
+
+def test_a_worker_that_dies_says_by_which_signal(worker):
+    with pytest.raises(WorkerDied):
+        worker.ask({"signal": signal.SIGABRT}, 30)
+    assert worker.exit_code() == -signal.SIGABRT
+
+
+def test_a_worker_is_confined(worker):
+    assert worker.ask({"connect": 9}, 30).head == "refused"
+
+
+def test_an_error_while_loading_is_raised_with_its_text():
+    process = WorkerProcess(fail_to_load)
+    with pytest.raises(HalfgraphError, match="here: is not a store"):
+        process.start()
+    process.kill()
+
+
+def test_a_worker_ends_with_its_parent_even_while_it_works(tmp_path):
+    script = (
+        "import sys; sys.path.append(sys.argv[1]); from test_workers import load\n"
+        "from halfgraph.answering.workers import WorkerProcess\n"
+        "w = WorkerProcess(load); w.start(); print(w.ask({}, 30).head['pid'], flush=True); w.ask({'sleep': 60}, 60)"
+    )
+    parent = subprocess.Popen([sys.executable, "-c", script, str(Path(__file__).parent)], stdout=subprocess.PIPE)
+    pid = int(parent.stdout.readline())
+    parent.kill()
+    parent.communicate()
+    deadline = time.monotonic() + 30
+    with contextlib.suppress(ProcessLookupError, FileNotFoundError):
+        while time.monotonic() < deadline:
+            os.kill(pid, 0)
+            if "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text():
+                return
+            time.sleep(0.02)
+        pytest.fail("the worker is still there")
+
+
+def in_pool(play, **options):
+    """Run a coroutine with a pool of two workers."""
+
+    async def run():
+        pool = WorkerPool(load, **{"size": 2, "queue": 1, "seconds": 30.0, "memory": None} | options)
+        assert await pool.start() == {"hello": 1}
+        try:
+            return await play(pool)
+        finally:
+            await pool.close()
+
+    return asyncio.run(run())
+
+
+def test_a_pool_works_on_several_jobs_at_once():
+    async def play(pool):
+        while pool.ready < 3:
+            await asyncio.sleep(0.02)
+        both = await asyncio.gather(pool.ask({"sleep": 0.3}), pool.ask({"sleep": 0.3}))
+        return {message.head["pid"] for message in both}
+
+    assert len(in_pool(play)) == 2
+
+
+def test_a_job_beyond_its_time_is_stopped_and_its_worker_replaced():
+    async def play(pool):
+        with pytest.raises(TimeLimit, match=r"stopped after 0\.5 s"):
+            await pool.ask({"sleep": 60})
+        assert pool.replaced == 1
+        return await pool.ask({"again": 1})
+
+    assert in_pool(play, seconds=0.5, size=1).head["job"] == {"again": 1}
+
+
+def test_a_job_that_kills_its_worker_takes_down_no_more_than_two():
+    async def play(pool):
+        with pytest.raises(PoolBusy, match="have ended"):
+            await pool.ask({"signal": signal.SIGKILL})
+        return pool.replaced
+
+    assert in_pool(play) == 2
+
+
+def test_a_job_that_aborts_its_worker_needed_too_much_memory():
+    async def play(pool):
+        with pytest.raises(OutOfMemory):
+            await pool.ask({"signal": signal.SIGABRT})
+
+    in_pool(play)
+
+
+def test_jobs_beyond_the_queue_are_refused():
+    async def play(pool):
+        jobs = [asyncio.create_task(pool.ask({"sleep": 0.5})) for _ in range(3)]
+        await asyncio.sleep(0.1)
+        with pytest.raises(PoolBusy, match="waiting"):
+            await pool.ask({})
+        await asyncio.gather(*jobs)
+
+    in_pool(play)
