@@ -1,7 +1,9 @@
-"""The server under load, on the demo graph: predicted queries a second and their slowest twentieth at 8 clients, then
-32 clients with mixed queries for two minutes, without an error and without growing.
+"""The server under load on the demo graph, completion of a million names, and the time limit of a query.
 
-`benchmarks/serving.py [SECONDS] [RUN]`: how long the mixed load lasts, and a trained run to serve.
+The load: predicted queries a second and their 95th percentile with 8 clients, then 32 clients with mixed queries for
+two minutes, without an error and without growing memory.
+
+`benchmarks/serving.py [SECONDS] [RUN]`: the duration of the mixed load, and a trained run to serve.
 """
 
 import contextlib
@@ -20,6 +22,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
+import numpy as np
+from pyoxigraph import NamedNode, Quad, Store
+
+from halfgraph.answering.store_rows import TimedStore
+from halfgraph.errors import TimeLimit
+from halfgraph.graph.vocabulary import Vocabulary
+from halfgraph.serving.completion import CompletionIndex
 from measure import MB, Verdicts
 
 PROGRAM = Path(sys.executable).parent / "halfgraph"
@@ -27,19 +36,24 @@ FEW, MANY = 8, 32  # clients
 WORKERS = 3  # two and a spare
 SHORT_SECONDS = 15.0
 WARM = 10.0  # seconds before memory is first looked at
-RATE, SLOWEST, GROWTH = 100.0, 0.1, 1.1  # queries a second, seconds, and how much memory may grow
+RATE, SLOWEST, GROWTH = 100.0, 0.1, 1.1  # queries a second, seconds, and the growth of memory
+NAMES = 1_000_000  # to complete
+BY_WORD, BY_SPELLING, STOPPED = 0.05, 0.5, 1.0  # seconds: to complete a name, and to stop a query after its limit
 SEASONS = "SELECT ?s { ?s :in_year ?y } LIMIT 300"
 PREDICTED = "SELECT ?player {{ ?player :played_for <{season}> . ?player :throws :Left_hand }}"
 EXACT = "SELECT ?player ?city {{ ?player :played_for <{season}> ; :born_in ?city }}"
+ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 Request = tuple[str, str]  # path and query
 
 
 def main(seconds: float, run: Path | None) -> None:
-    """Never returns; the figures are printed."""
+    """Measure, print the figures and exit by the verdict."""
     verdicts = Verdicts("Serving")
+    judge_completion(verdicts)
+    judge_time_limit(verdicts)
     with tempfile.TemporaryDirectory() as folder, served(run or trained(Path(folder))) as (address, process):
-        found = get(http.client.HTTPConnection(address), ("/sparql", SEASONS))[1]
-        seasons = [row["s"]["value"] for row in json.loads(found)["results"]["bindings"]]
+        listed = get(http.client.HTTPConnection(address), ("/sparql", SEASONS))[1]
+        seasons = [row["s"]["value"] for row in json.loads(listed)["results"]["bindings"]]
         predicted = [("/sparql/predict", PREDICTED.format(season=season)) for season in seasons]
         exact = [("/sparql", EXACT.format(season=season)) for season in seasons]
         while json.loads(get(http.client.HTTPConnection(address), ("/api/health", ""))[1])["workers"] < WORKERS:
@@ -66,8 +80,39 @@ def main(seconds: float, run: Path | None) -> None:
     verdicts.leave()
 
 
+def judge_completion(verdicts: Verdicts) -> None:
+    """Time the completion of a word and of a misspelt word among a million names."""
+    rng = np.random.default_rng(0)
+    words = ["".join(chr(97 + letter) for letter in rng.integers(0, 26, 7)) for _ in range(5000)]
+    texts = [f"{words[a]} {words[b]} {i}" for i, (a, b) in enumerate(rng.integers(0, 5000, (NAMES, 2)).tolist())]
+    index = CompletionIndex.of(Vocabulary.of(texts), "entity", rng.integers(1, 1000, len(texts)))
+    index.similar("warming", 10)
+    start = time.perf_counter()
+    assert len(index.with_word(words[0][:4])) > 0
+    by_word = time.perf_counter() - start
+    index.similar(words[0][:3] + words[0][4:], 10)
+    by_spelling = time.perf_counter() - start - by_word
+    verdicts.at_most(f"completion among {NAMES:,} names", f"{1000 * by_word:.1f} ms", by_word / BY_WORD, 1.0)
+    verdicts.at_most("completion of a misspelt word", f"{1000 * by_spelling:.0f} ms", by_spelling / BY_SPELLING, 1.0)
+
+
+def judge_time_limit(verdicts: Verdicts) -> None:
+    """Time how long after its limit a query is stopped."""
+    with tempfile.TemporaryDirectory() as folder:
+        store = Store(folder)
+        store.extend(Quad(NamedNode(f"urn:{n}"), NamedNode("urn:p"), NamedNode(f"urn:{n + 1}")) for n in range(1000))
+        del store  # closes it
+        timed = TimedStore(Path(folder))
+        timed.query_json("ASK {}", 60.0)
+        start = time.perf_counter()
+        with contextlib.suppress(TimeLimit):
+            timed.query_json(ENDLESS, 0.5)
+        late = time.perf_counter() - start - 0.5
+    verdicts.at_most("a query is stopped after its limit", f"{1000 * late:.0f} ms late", late / STOPPED, 1.0)
+
+
 def trained(folder: Path) -> Path:
-    """A run on the demo graph, trained for a minute: speed does not depend on how well it predicts."""
+    """Train a run on the demo graph for a minute; the speed does not depend on its quality."""
     for command in (
         ["import", "demo", "--split", "90/1/9", "--out", str(folder / "graph")],
         ["train", str(folder / "graph"), "--steps", "100", "--out", str(folder / "run")],
@@ -78,20 +123,20 @@ def trained(folder: Path) -> Path:
 
 @contextlib.contextmanager
 def served(run: Path) -> Iterator[tuple[str, int]]:
-    """The address of a server of a run, and its process number."""
+    """Serve a run; yield the address and the process id."""
     command = [str(PROGRAM), "serve", str(run), "--view", "train", "--port", "0", "--log", "none"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None
-            found = re.search(r"http://\S+", process.stdout.readline())
-            assert found is not None, "the server did not start"
-            yield str(urlsplit(found.group()).netloc), process.pid
+            address = re.search(r"http://\S+", process.stdout.readline())
+            assert address is not None, "the server did not start"
+            yield str(urlsplit(address.group()).netloc), process.pid
         finally:
             process.terminate()
 
 
 def get(link: http.client.HTTPConnection, request: Request) -> tuple[int, bytes]:
-    """The status and body of an answer."""
+    """Return the status and the body of a response."""
     path, query = request
     link.request("GET", f"{path}?{urlencode({'query': query})}")
     answer = link.getresponse()
@@ -99,7 +144,7 @@ def get(link: http.client.HTTPConnection, request: Request) -> tuple[int, bytes]
 
 
 def load(address: str, requests: Sequence[Request], clients: int, seconds: float) -> tuple[Counter[int], list[float]]:
-    """The statuses, and how long each answer took, when some clients ask one after another for a while."""
+    """Let clients ask one query after another for a while; return the statuses and the durations."""
     codes: Counter[int] = Counter()
     times: list[float] = []
     end = time.perf_counter() + seconds
@@ -116,37 +161,37 @@ def load(address: str, requests: Sequence[Request], clients: int, seconds: float
 def client(
     address: str, requests: Sequence[Request], end: float, codes: Counter[int], times: list[float]
 ) -> Callable[[], None]:
-    """What one client does: it asks its questions in turn until the end."""
+    """Return the loop of one client, which sends its queries in turn until the end."""
 
-    def asking() -> None:
-        link, place = http.client.HTTPConnection(address, timeout=60), 0
-        while (begun := time.perf_counter()) < end:
-            status, _ = get(link, requests[place % len(requests)])
-            times.append(time.perf_counter() - begun)
+    def run() -> None:
+        link, turn = http.client.HTTPConnection(address, timeout=60), 0
+        while (start := time.perf_counter()) < end:
+            status, _ = get(link, requests[turn % len(requests)])
+            times.append(time.perf_counter() - start)
             codes[status] += 1
-            place += 1
+            turn += 1
         link.close()
 
-    return asking
+    return run
 
 
 def cpu(process: int) -> float:
-    """The seconds of processor time that a server with its workers, and this client, have had."""
+    """Return the processor time of a server with its workers and of this client, in seconds."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     ticks = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in [process, *children]]
     return sum(int(tick) for pair in ticks for tick in pair) / os.sysconf("SC_CLK_TCK") + time.process_time()
 
 
 def memory(process: int) -> int:
-    """The bytes that a process and its children hold, what they share counted once."""
+    """Return the memory of a process and its children in bytes, shared pages counted once."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     return sum(_proportional(pid) for pid in [str(process), *children])
 
 
 def _proportional(pid: str) -> int:
-    """The proportional set of a process."""
-    found = re.search(r"Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text())
-    return int(found[1]) * 1024 if found else 0
+    """Proportional set size of a process."""
+    size = re.search(r"Pss:\s+(\d+) kB", Path(f"/proc/{pid}/smaps_rollup").read_text())
+    return int(size[1]) * 1024 if size else 0
 
 
 if __name__ == "__main__":
