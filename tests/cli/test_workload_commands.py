@@ -155,7 +155,7 @@ def test_a_sample_of_nothing_makes_no_folder(run: Run) -> None:
     assert "halfgraph: two: no question was found: " in outcome.err
     assert not Path("out").exists()
     zero = [word if word.startswith("-") else "0" for word in FEW]
-    refused(run("sample", "g", "--out", "out", "--structures", "3i", *zero), "none was asked for")
+    refused(run("sample", "g", "--out", "out", "--structures", "3i", *zero), "the plan asks for none")
 
 
 def test_a_workload_goes_out_and_comes_in(run: Run) -> None:
@@ -220,7 +220,7 @@ def test_bad_input_ends_in_one_line_and_leaves_nothing(run: Run) -> None:
     Path("id2ent.pkl").write_bytes(pickle.dumps({0: "e0"}))
     Path("id2rel.pkl").write_bytes(pickle.dumps({0: "r0"}))
     said = {
-        "broken.jsonl": "broken.jsonl, line 2, column 53: no JSON",
+        "broken.jsonl": "broken.jsonl, line 2, column 53: not valid JSON",
         "unknown.jsonl": "unknown.jsonl, line 2: no entity e99 in this graph. Did you mean e9",
         "nothing.jsonl": "nothing.jsonl, line 2: the query has no answers",
         "valid-queries.pkl": "valid-queries.pkl: holds posix.system, and only plain",

@@ -73,7 +73,7 @@ def test_every_mode_gives_every_entity_a_score(modes, graph):
 
 
 def test_one_query_has_the_scores_of_its_batch(modes, graph):
-    some = next(one for one in validation_questions(graph, 0, 5) if one.shape == STRUCTURES[3])
+    some = next(one for one in validation_questions(graph, 0, 5) if one.structure == STRUCTURES[3])
     query = some.structure.fill(some.anchors[0], some.relations[0])
     cosines = modes.answerer(VECTOR).scores(some.structure, some.anchors, some.relations)[0]
     for mode in MODES:

@@ -12,10 +12,10 @@ from halfgraph.errors import FolderError, HalfgraphError, InputError, OtherGraph
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import NAMED, structure_named
+from halfgraph.workload.columns import collect
 from halfgraph.workload.folder import Workload
-from halfgraph.workload.gathered import gather
 from halfgraph.workload.jsonl import export, import_workload, read_lines
-from halfgraph.workload.nested import Names, Place, read_nested, to_nested
+from halfgraph.workload.nested import EXPECTED, FilePosition, GraphNames, read_nested, to_nested
 from halfgraph.workload.sampling import Questions
 from halfgraph.workload.verification import verify
 from making import made
@@ -30,7 +30,7 @@ from query_files import (
     write_lines,
 )
 
-HERE = Place(Path("queries.jsonl"), 3)
+HERE = FilePosition(Path("queries.jsonl"), 3)
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +114,10 @@ def test_nested_lists_read_as_a_tree_are_written_as_the_same_lists(nested: list[
     class Known:
         """Names that are known, whatever they are; an id is a place in a list."""
 
+        leaf, union, expected = str, ["u"], EXPECTED
         seen: ClassVar[list[object]] = []
 
-        def entity(self, name: object, place: Place) -> int:  # noqa: ARG002
+        def entity(self, name: object, place: FilePosition) -> int:  # noqa: ARG002
             self.seen.append(name)
             return len(self.seen) - 1
 
@@ -141,14 +142,14 @@ def test_the_graphs_behind_easy_and_hard_answers_are_found_out(
     path = write_lines(tmp_path / "q.jsonl.gz", published(graph, some_queries(150), easy_on, all_on))
     imported = import_workload(path, graph, tmp_path / "w")
     split = "valid" if all_on == "known" else "test"
-    assert list(imported.customs) == [split] == list(imported.workload.description["questions"])
+    assert list(imported.conventions) == [split] == list(imported.workload.description["questions"])
     assert imported.workload.graphs(split) == (easy_on, all_on)
-    assert imported.customs[split].tried == imported.customs[split].equal > 400
+    assert imported.conventions[split].tried == imported.conventions[split].equal > 400
     assert {structure.short for structure in imported.workload.structures(split)} == {
         *("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up")
     }
     verified = verify(graph, imported.workload, imported.lines)
-    assert verified.equal == verified.queries == imported.customs[split].tried
+    assert verified.equal == verified.queries == imported.conventions[split].tried
 
 
 @pytest.mark.parametrize(("easy_on", "all_on"), [("train", "known"), ("known", "whole"), ("train", "whole")])
@@ -174,7 +175,7 @@ def test_a_split_that_is_given_is_taken(graph: Graph, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "q.jsonl", published(graph, some_queries(3), "train", "known"))
     imported = import_workload(path, graph, tmp_path / "w", "test")
     assert imported.workload.graphs("test")[1] == "whole"
-    assert imported.customs["test"].equal < imported.customs["test"].tried
+    assert imported.conventions["test"].equal < imported.conventions["test"].tried
 
 
 def test_verification_finds_a_tampered_answer_and_says_where(graph: Graph, tmp_path: Path) -> None:
@@ -221,7 +222,7 @@ def test_other_trees_and_negations_are_set_aside_and_counted(graph: Graph, tmp_p
 
 def test_relations_may_be_called_what_marks_a_union_or_a_negation(tmp_path: Path) -> None:
     graph = made(tmp_path, "a\tu\tb\nb\tn\tc\nc\tback^-1\ta\n")
-    names = Names(graph)
+    names = GraphNames(graph)
     for relation in ("u", "n", "back^-1"):
         tree = read_nested(["b", [relation, f"{relation}^-1"]], names, HERE)
         entity = names.entity_name
@@ -231,7 +232,7 @@ def test_relations_may_be_called_what_marks_a_union_or_a_negation(tmp_path: Path
         {"query": [["a", ["u"]], ["n"]], "easy": ["c"], "hard": []},
         {"query": [[["a", ["u"]], ["b", ["u^-1"]], ["u"]], ["u"]], "easy": ["b"], "hard": []},
     ]
-    gathered, aside = gather(read_lines(write_lines(tmp_path / "q.jsonl", lines)), names, lambda _: None)
+    gathered, aside = collect(read_lines(write_lines(tmp_path / "q.jsonl", lines), graph), lambda _: None)
     assert not aside
     assert [rows.structure.short for rows in gathered["held out"].values()] == ["1p", "2p", "up"]
 
@@ -245,17 +246,17 @@ def test_every_named_structure_has_nested_lists() -> None:
 
 GOOD = '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e2"]}'
 BAD = {
-    '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e2"]': "line 2, column 53: no JSON: expecting ',' delimiter",
-    '{"query": ["e1"': "no JSON",
-    "\ufeffnothing": "no JSON",
+    '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e2"]': "line 2, column 53: not valid JSON: expecting ','",
+    '{"query": ["e1"': "not valid JSON",
+    "\ufeffnothing": "not valid JSON",
     '["e1", ["r0"]]': 'expected an object with "query", found ["e1", ["r0"]]',
     '{"easy": [], "hard": ["e2"]}': 'expected an object with "query"',
-    '{"query": ["e1", ["r0"]], "hard": ["e2"]}': 'has "hard" and no "easy"',
+    '{"query": ["e1", ["r0"]], "hard": ["e2"]}': 'has "hard" but no "easy"',
     '{"query": ["e1", ["r0"]], "easy": [], "hard": []}': "the query has no answers",
     '{"query": ["e1", ["r0"]]}': "the query has no answers",
     '{"query": ["e1", ["r0"]], "easy": ["e2"], "hard": ["e2"]}': "1 answers are both easy and hard",
     '{"query": ["e1", ["r0"]], "easy": ["e2"], "hard": [], "answer": "e3"}': '"answer" is neither',
-    '{"structure": "2p", "query": ["e1", ["r0"]], "easy": ["e2"], "hard": []}': "says 2p, and the query is 1p",
+    '{"structure": "2p", "query": ["e1", ["r0"]], "easy": ["e2"], "hard": []}': "says 2p, but the query is 1p",
     '{"query": ["e1", ["r0"]], "easy": "e2", "hard": []}': 'expected a list of entities, found "e2"',
     '{"query": ["e1", ["r0"]], "easy": [], "hard": [7]}': "expected the name of an entity, found 7",
     '{"query": ["e1", ["r0"]], "easy": [], "hard": [["e1"]]}': 'expected the name of an entity, found ["e1"]',
@@ -267,7 +268,7 @@ BAD = {
     '{"query": ["e1", ["r0"], ["r1"]], "easy": [], "hard": ["e1"]}': "expected [anchor, [relation, ...]]",
     '{"query": ["e1", ["r0"]], "easy": [], "hard": ["e1"], "missing": "two"}': '"missing" should be how many',
     f'{{"query": {"[" * 50}["e1", ["r0"]]{"]" * 50}, "easy": [], "hard": ["e1"]}}': "expected [anchor, [relation",
-    "[" * 100_000: "no JSON",
+    "[" * 100_000: "not valid JSON",
     '{"query": ["e77", ["r0"]], "easy": [], "hard": ["e1"]}': "no entity e77 in this graph. Did you mean e7 or",
     '{"query": ["e1", ["r9"]], "easy": [], "hard": ["e1"]}': "no relation r9 in this graph",
     '{"query": ["e1", ["r0^-2"]], "easy": [], "hard": ["e1"]}': "no relation r0^-2 in this graph",
@@ -305,7 +306,7 @@ def test_files_that_are_none_of_ours_are_refused(graph: Graph, tmp_path: Path) -
         "cut.jsonl.gz": "breaks off",
         "empty.jsonl": "the file is empty",
         "absent.jsonl": "no such file",
-        "latin.jsonl": "line 1: no JSON",
+        "latin.jsonl": "line 1: not valid JSON",
         "aside.jsonl": "no question of a named structure. Found: 1 with a negation",
     }
     for name, words in said.items():
@@ -316,7 +317,7 @@ def test_files_that_are_none_of_ours_are_refused(graph: Graph, tmp_path: Path) -
 
 def test_blank_lines_are_passed_over_and_counted_as_lines(graph: Graph, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "q.jsonl", ["", GOOD, "  ", GOOD])
-    assert [found.place.line for found in read_lines(path)] == [2, 4]
+    assert [record.position.line for record in read_lines(path, graph)] == [2, 4]
 
 
 def test_an_export_is_limited_by_structure(graph: Graph, workload: Workload, tmp_path: Path) -> None:

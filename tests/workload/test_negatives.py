@@ -8,7 +8,15 @@ from hypothesis import strategies as st
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, UNIONS, structure_named
 from halfgraph.workload import sampling
-from halfgraph.workload.negatives import NegativeCounts, draw_distinct, fresh_negatives, held_out_edges, judged, others
+from halfgraph.workload.negatives import (
+    NegativeCounts,
+    add_answers,
+    add_negatives,
+    draw_distinct,
+    fresh_negatives,
+    held_out_edges,
+    non_answers,
+)
 from halfgraph.workload.sampling import Questions, Sampler, every_edge
 from query_oracles import answers, is_answer
 from small_graphs import Small, smalls, splits
@@ -23,6 +31,11 @@ def _impatient(monkeypatch):
     monkeypatch.setattr(sampling, "PATIENCE", 1)
 
 
+def completed(questions: Questions, sampler: Sampler, seed: int, counts: NegativeCounts) -> Questions:
+    """The questions as a workload has them."""
+    return add_negatives(add_answers(questions, sampler), sampler.truth or sampler.graph, seed, counts)
+
+
 @pytest.mark.parametrize("structure", [*STRUCTURES, *UNIONS], ids=lambda structure: structure.name)
 @pytest.mark.usefixtures("_impatient")
 @few
@@ -30,7 +43,7 @@ def _impatient(monkeypatch):
 def test_easy_and_hard_answers_and_all_negatives_are_just_those(structure, split, seed, most, one_in):
     sampler = Sampler(split.whole.graph, "triples", split.train.graph, split.known.graph, threads=1)
     drawn = sampler.draw(structure, 6, seed).questions
-    questions = judged(drawn, sampler, seed, NegativeCounts(most, one_in))
+    questions = completed(drawn, sampler, seed, NegativeCounts(most, one_in))
     whole, train = split.whole.plain, split.train.plain
     for i in range(len(questions)):
         query, answer = questions.query(i), int(questions.answers[i])
@@ -55,7 +68,7 @@ def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_eit
     graphs = (split.train.graph, split.train.graph, split.whole.graph)
     sampler = Sampler(split.known.graph, "triples", *graphs, threads=1)
     drawn = sampler.draw(structure, 6, seed).questions
-    questions = judged(drawn, sampler, seed, NegativeCounts(5, 1))
+    questions = completed(drawn, sampler, seed, NegativeCounts(5, 1))
     for i in range(len(questions)):
         right = set(answers(split.whole.plain, questions.query(i)))
         wrong = {int(questions.negative[i]), int(questions.hard_negative[i]), *questions.negatives[i].tolist()}
@@ -65,10 +78,10 @@ def test_negatives_of_validation_questions_are_no_answers_on_the_whole_graph_eit
         )
 
 
-def test_no_questions_are_judged_to_none():
+def test_no_questions_get_no_answers_and_negatives():
     small = Small(((0, 0, 1),), (2,), 2)
     none = every_edge(small.graph, structure_named("1p")).take(np.array([], int))
-    found = judged(none, Sampler(small.graph, threads=1), 0, NegativeCounts())
+    found = completed(none, Sampler(small.graph, threads=1), 0, NegativeCounts())
     assert len(found) == len(found.easy) == len(found.hard) == len(found.negatives) == len(found.hard_negatives) == 0
 
 
@@ -78,7 +91,7 @@ def test_the_others_of_an_answers_type_are_all_that_are_no_answer(small, data):
     some = sorted(data.draw(st.sets(entity, min_size=1)))
     answer = data.draw(st.sampled_from(some))
     mates = [other for other in small.plain.entities if small.plain.types[other] == small.plain.types[answer]]
-    found = others(small.graph, answer, np.array(some, np.int32))
+    found = non_answers(small.graph, answer, np.array(some, np.int32))
     assert found.tolist() == [mate for mate in mates if mate not in some]
 
 

@@ -158,7 +158,7 @@ def test_a_folder_gives_all_its_splits_or_the_one_asked_for(graph: Graph, tmp_pa
     reasoning(tmp_path, "valid", published(graph, some_queries(6), "train", "known"))
     reasoning(tmp_path, "test", published(graph, some_queries(6), "known", "whole"))
     every = import_workload(tmp_path, graph, tmp_path / "w")
-    assert {split: every.workload.graphs(split) for split in every.customs} == {
+    assert {split: every.workload.graphs(split) for split in every.conventions} == {
         "train": ("train", "train"),
         "valid": ("train", "known"),
         "test": ("known", "whole"),
@@ -280,20 +280,20 @@ def test_what_is_missing_or_malformed_is_said(graph: Graph, tmp_path: Path) -> N
 
     said("no query files here. Expected valid-queries.pkl")
     dump(tmp_path / "valid-queries.pkl", {"1p": {(2, (0,))}})
-    said(r"no id2ent.pkl here, which says what the numbers in the queries stand for")
+    said(r"no id2ent.pkl here, which names the numbers in the queries")
     names(tmp_path)
     said(r"valid-queries.pkl: needs valid-easy-answers.pkl beside it")
     dump(tmp_path / "valid-easy-answers.pkl", {})
     dump(tmp_path / "valid-hard-answers.pkl", {})
     said("the query has no answers")
     dump(tmp_path / "valid-hard-answers.pkl", {(2, (0,)): {99}})
-    said(r"entity 99 is none of those named in")
+    said(r"entity 99 has no name in")
     dump(tmp_path / "valid-hard-answers.pkl", {(2, (0,)): "everybody"})
     said(r"expected a set of answers or queries, found \"everybody\"")
     dump(tmp_path / "valid-queries.pkl", {"1p": {(2, 0)}})
     said(r"expected a query of nested tuples of numbers, found \[2, 0\]")
     dump(tmp_path / "valid-queries.pkl", {"1p": {(2, (77,))}})
-    said(r"relation 77 is none of those named in")
+    said(r"relation 77 has no name in")
     dump(tmp_path / "valid-queries.pkl", {"1p": {(2, (0,))}})
     dump(tmp_path / "valid-hard-answers.pkl", {(2, (0,)): {4}})
     dump(tmp_path / "id2rel.pkl", {0: "+/people/person", 1: "+r0"})
@@ -302,7 +302,7 @@ def test_what_is_missing_or_malformed_is_said(graph: Graph, tmp_path: Path) -> N
 
 def test_a_pickle_that_is_no_query_file_is_refused_by_its_name(graph: Graph, tmp_path: Path) -> None:
     dump(tmp_path / "model.pkl", {})
-    with pytest.raises(InputError, match="is no query file by its name"):
+    with pytest.raises(InputError, match="not the name of a query file"):
         import_workload(tmp_path / "model.pkl", graph, tmp_path / "w")
     dump(tmp_path / "valid_ans_2c.pkl", {})
     names(tmp_path)

@@ -11,7 +11,7 @@ from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.structures import DRAWN, NEGATIONS, NEIGHBOURHOODS, UNIONS, Structure, path, structure_named
 from halfgraph.query.tree import Intersect, Negate, Project, nodes
 from halfgraph.workload import sampling
-from halfgraph.workload.drawing import PATIENCE, REASONS
+from halfgraph.workload._sampling_kernels import PATIENCE, REASONS
 from halfgraph.workload.sampling import HOW, Questions, Sampler, every_edge
 from query_oracles import answers, clean_paths, graph_of, is_likely
 from small_graphs import Small, smalls, splits

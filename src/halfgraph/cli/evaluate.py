@@ -187,7 +187,7 @@ def _measure(
     from halfgraph.settings import read_config
     from halfgraph.training.run import load_encoder
     from halfgraph.training.run_folder import CONFIG, read_provenance
-    from halfgraph.workload.nested import Names
+    from halfgraph.workload.nested import GraphNames
 
     found: list[Measured] = []
     settings = {run: read_config(run / CONFIG) for run in runs}
@@ -196,7 +196,7 @@ def _measure(
         about = read_provenance(run)
         modes = Modes(load_encoder(run, graph, settings[run].architecture), graph.train, Weighing.load(run))
         answerer = modes.answerer(modes.named(mode), names[run])
-        watch = None if file is None else exporter(file, Names(graph), str(run), every=every)
+        watch = None if file is None else exporter(file, GraphNames(graph), str(run), every=every)
         with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
             figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
         figures |= measured(run, modes.named(mode), modes, asked.sets, graph)

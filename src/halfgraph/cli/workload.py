@@ -250,11 +250,12 @@ def import_(
 def _note_import(imported: "Imported") -> None:
     """Nothing; what was decided and what was set aside is said."""
     names = {"train": "the training graph", "known": "train and valid", "whole": "all triples"}
-    for split, custom in imported.customs.items():
-        if custom.tried:
+    for split, convention in imported.conventions.items():
+        if convention.tried:
             note(
-                f"Taken as {split} questions: easy answers on {names[custom.easy_on]}, all answers on "
-                f"{names[custom.all_on]}, as {custom.equal:,} of {custom.tried:,} tried at random have them."
+                f"Taken as {split} questions: easy answers on {names[convention.easy_on]}, all answers on "
+                f"{names[convention.all_on]}, as {convention.equal:,} of {convention.tried:,} tried at random "
+                "have them."
             )
     aside = imported.workload.description["set_aside"]
     if aside:

@@ -15,7 +15,6 @@ from halfgraph.graph.folder import Graph
 from halfgraph.workload.folder import GRAPHS, Counts, Plan, Workload, draw
 from halfgraph.workload.jsonl import import_workload
 from halfgraph.workload.sampling import Questions
-from halfgraph.workload.verification import view_named
 
 DRAWN = 1_000  # questions of each structure, where none are given
 ORDER = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up")  # as the newer literature lists them
@@ -101,7 +100,7 @@ def _asked(
     kept = sorted((questions for questions in sets if len(questions)), key=_place)
     if limit is not None:
         kept = [questions.take(_some(questions, limit, seed)) for questions in kept]
-    known, whole = (view_named(graph, name) for name in on)
+    known, whole = (graph.view(name) for name in on)
     missing = [missing_triples(questions, whole, known) for questions in kept]
     return Asked(tuple(kept), tuple(missing), split, source)
 

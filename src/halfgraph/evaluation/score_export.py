@@ -8,10 +8,10 @@ import numpy as np
 from halfgraph.evaluation.ranking import Scored, Watch
 from halfgraph.prediction.answerers import Scores
 from halfgraph.workload.jsonl import lines_of
-from halfgraph.workload.nested import Names
+from halfgraph.workload.nested import GraphNames
 
 
-def exporter(file: IO[bytes], names: Names, run: str, *, every: bool) -> Watch:
+def exporter(file: IO[bytes], names: GraphNames, run: str, *, every: bool) -> Watch:
     """What writes a line for each question as it is scored; `every`: with the score of every entity, by its name."""
 
     def write(found: Scored, rows: slice, scores: Scores) -> None:
@@ -40,7 +40,7 @@ def _scores(found: Scored, row: int) -> dict[str, Any]:
     return scores
 
 
-def _ranks(found: Scored, row: int, names: Names) -> dict[str, float]:
+def _ranks(found: Scored, row: int, names: GraphNames) -> dict[str, float]:
     """The filtered rank of each hard answer, by its name."""
     hard = found.questions.hard
     if hard is None:

@@ -1,147 +1,213 @@
-"""Compiled drawing of wrong answers: negatives by chance, hard negatives by a stroll along the paths of the query.
-
-Random numbers come from a counter that is passed along, so that a block of questions depends on its seed alone.
-"""
+"""Compiled sampling of questions: backwards from a target, edge by edge, with negatives and hard negatives."""
 
 import numpy as np
 
-from halfgraph.query._kernels import before_negations, compiled, edge_range, is_answer, is_of_type, new_frames, walk
-from halfgraph.query.program import ANCHOR, NEGATE, PROJECT
+from halfgraph.query._kernels import before_negations, compiled, has_edge, is_answer, new_frames
+from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
+from halfgraph.workload._negative_kernels import (
+    below,
+    draw_hard_negative,
+    draw_negative,
+    new_workspace,
+    random_walk,
+    type_of,
+)
 
-WALK = 128  # entities that a walk counts as many more than it finds: one that finds hardly any takes time too
-TRIES = 6  # quick draws of a negative before all answers are found out
-STROLLS = 16  # the same for a hard negative
-
-
-@compiled
-def random_bits(state):
-    """The next 64 random bits (splitmix64)."""
-    state[0] += np.uint64(0x9E3779B97F4A7C15)
-    bits = state[0]
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
-
-
-@compiled
-def below(state, bound):
-    """A random number from 0 to bound - 1."""
-    return np.int64((random_bits(state) >> np.uint64(11)) % np.uint64(bound))
-
-
-@compiled
-def type_of(edges, entity):
-    """The type of an entity."""
-    return np.searchsorted(edges[3], entity, side="right") - 1
-
-
-@compiled
-def new_workspace(edges, steps):
-    """Room for walks: a slot for each step's set, their sizes, marks of entities; the last mark, entities walked."""
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
-    slots = np.empty((step_count, entity_count), dtype=np.int32)
-    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(2, np.int64)
+# Why a sampled question is rejected; the first is "kept". Reports show these texts.
+REASONS = (
+    "kept",
+    "an entity has no edge to go on",
+    "an edge would be used twice",
+    "no held-out triple in it",
+    "answerable on the training graph",
+    "no negative of the answer's type",
+    "no hard negative",
+    "nothing for a negation to rule out",
+    "a negation rules the answer out",
+)
+KEPT, NO_EDGE, EDGE_TWICE, NOT_HELD_OUT, ANSWERABLE, NO_NEGATIVE, NO_HARD_NEGATIVE, NOTHING_NEGATED, ANSWER_NEGATED = (
+    range(len(REASONS))
+)
+# How the target is drawn.
+BY_ANSWER, BY_RELATION, BY_TRIPLE = 0, 1, 2
+PATIENCE = 2_000_000  # effort without a kept question after which a structure is given up; a draw counts 1
+VISITS_PER_DRAW = 16  # entities visited for a negative that take about as long as a draw
 
 
 @compiled
-def mark_answers(edges, steps, anchors, relations, workspace):
-    """The mark that every answer of a query, and no other entity, has now."""
-    slots, sizes, marks, last = workspace
-    last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
-    last[1] += WALK + sizes.sum()
-    root = len(steps[0]) - 1
-    for place in range(sizes[root]):
-        marks[slots[root][place]] = last[0]
-    return last[0]
+def draw_edge(edges, by_relation, how, state):
+    """Draw a target and an edge at it, uniform over entities, relations or triples; the edge is -1 if there is none."""
+    starts = edges[0]
+    order, relation_starts = by_relation
+    if len(edges[2]) == 0:
+        return np.int64(0), np.int64(-1)
+    if how == BY_ANSWER:
+        target = below(state, len(starts) - 1)
+        if starts[target] == starts[target + 1]:
+            return target, np.int64(-1)
+        return target, starts[target] + below(state, starts[target + 1] - starts[target])
+    if how == BY_TRIPLE:
+        edge = below(state, len(edges[2]))
+    else:
+        relation = below(state, len(relation_starts) - 1)
+        first, last = relation_starts[relation], relation_starts[relation + 1]
+        if first == last:
+            return np.int64(0), np.int64(-1)
+        edge = np.int64(order[first + below(state, last - first)])
+    return np.searchsorted(starts, edge, side="right") - 1, edge
 
 
 @compiled
-def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, certain, state):
-    """An entity of the answer's type that is no answer, each as likely, or -1; `certain`: only if there is none."""
-    type_id = type_of(edges, answer)
-    first, last = edges[3][type_id], edges[3][type_id + 1]
-    for _ in range(TRIES):
-        entity = first + below(state, last - first)
-        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return entity
-    if not certain:
-        return np.int64(-1)
-    mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
-    workspace[3][1] += last - first
-    free = 0
-    for entity in range(first, last):
-        free += marks[entity] != mark
-    chosen = below(state, max(free, 1))
-    for entity in range(first, last):
-        if marks[entity] != mark:
-            if chosen == 0:
-                return entity
-            chosen -= 1
-    return np.int64(-1)
+def draw_query(edges, steps, first_edge, target, anchors, relations, used, needed, values, walked, state):
+    """Sample one query backwards from its target; return KEPT or the reason of rejection.
+
+    One part of a union leads to the target, the others to an entity of its type. A negated path leads to another
+    entity that the paths it is joined with lead to. `needed` says which edges make the target an answer.
+    """
+    operations, _, _, child_starts, children = steps
+    root = len(operations) - 1
+    values[:] = -1
+    values[root], needed[:] = target, True
+    reason, count = draw_steps(edges, steps, root, 0, first_edge, anchors, relations, used, 0, needed, values, state)
+    for step in range(root, -1, -1):
+        first, last = child_starts[step], child_starts[step + 1]
+        end = before_negations(steps, first, last)
+        for part in range(end, last):
+            if reason != KEPT:
+                return reason
+            random_walk(edges, steps, anchors, relations, walked, state)
+            other = walked[children[first + below(state, end - first)]]
+            if other < 0 or other == values[step]:
+                return NOTHING_NEGATED
+            top = children[child_starts[children[part]]]
+            values[top], needed[top] = other, False
+            bottom = first_step(steps, top)
+            reason, count = draw_steps(
+                edges, steps, top, bottom, -1, anchors, relations, used, count, needed, values, state
+            )
+    return reason
 
 
 @compiled
-def stroll(edges, steps, anchors, relations, values, state):
-    """An entity that some path of the query leads to, by a random way forward, or -1 where the way ends."""
-    operations, places, _, child_starts, children = steps
-    for step in range(len(operations)):
+def first_step(steps, step):
+    """Return the first of the steps that lead to a step of a tree."""
+    child_starts, children = steps[3], steps[4]
+    while child_starts[step] < child_starts[step + 1]:
+        first = children[child_starts[step]]
+        for part in range(child_starts[step], child_starts[step + 1]):
+            first = min(first, children[part])
+        step = first
+    return step
+
+
+@compiled
+def draw_steps(edges, steps, top, bottom, first_edge, anchors, relations, used, count, needed, values, state):
+    """Sample the steps of a tree from its top down, without negated parts.
+
+    Returns KEPT or the reason of rejection, and the number of edges used so far.
+    """
+    operations, columns, _, child_starts, children = steps
+    for step in range(top, bottom - 1, -1):  # every step stands after the steps that it uses
+        entity = values[step]
+        if entity < 0:
+            continue
         first, last = child_starts[step], child_starts[step + 1]
         if operations[step] == ANCHOR:
-            values[step] = anchors[places[step]]
-        elif operations[step] == PROJECT:
-            source = values[children[first]]
-            values[step] = -1
-            if source >= 0:
-                low, high = edge_range(edges, source, relations[places[step]])
-                if low < high:
-                    values[step] = edges[2][low + below(state, high - low)]
-        elif operations[step] == NEGATE:
-            values[step] = -1
+            anchors[columns[step]] = entity
+            continue
+        if operations[step] != PROJECT:
+            end = before_negations(steps, first, last)
+            chosen = first + below(state, last - first) if operations[step] == UNION else np.int64(-1)
+            for part in range(first, end):
+                values[children[part]], needed[children[part]] = entity, needed[step]
+                if chosen >= 0 and part != chosen:
+                    type_id = type_of(edges, entity)
+                    values[children[part]] = edges[3][type_id] + below(state, edges[3][type_id + 1] - edges[3][type_id])
+                    needed[children[part]] = False
+            continue
+        low_edge, high_edge = edges[0][entity], edges[0][entity + 1]
+        if low_edge == high_edge:
+            return NO_EDGE, count
+        if first_edge >= 0 and needed[step]:
+            edge, first_edge = first_edge, np.int64(-1)
         else:
-            values[step] = values[children[first + below(state, before_negations(steps, first, last) - first)]]
-    return values[len(operations) - 1]
+            edge = low_edge + below(state, high_edge - low_edge)
+        relation, source = edges[1][edge], edges[2][edge]
+        head, tail = (source, entity) if relation & 1 else (entity, source)
+        for earlier in range(count):
+            if used[earlier, 0] == head and used[earlier, 1] == relation >> 1 and used[earlier, 2] == tail:
+                return EDGE_TWICE, count
+        used[count, 0], used[count, 1], used[count, 2], used[count, 3] = head, relation >> 1, tail, needed[step]
+        count += 1
+        relations[columns[step]] = relation ^ 1
+        values[children[first]], needed[children[first]] = source, needed[step]
+    return KEPT, count
 
 
 @compiled
-def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames, workspace, certain, state):
-    """An entity of the answer's type on some path of the query but not on all, or -1; `certain` as above."""
-    type_id = type_of(edges, answer)
-    for _ in range(STROLLS):
-        entity = stroll(edges, steps, anchors, relations, values, state)
-        same_type = entity >= 0 and is_of_type(edges, entity, type_id)
-        if same_type and not is_answer(edges, steps, anchors, relations, entity, False, frames):
-            return np.int64(entity)
-    if not certain:
-        return np.int64(-1)
-    slots, sizes, marks, last = workspace
-    last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
-    last[1] += WALK + sizes.sum()
-    on_some_path = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
-    mark = mark_answers(edges, steps, anchors, relations, workspace)
-    free = 0
-    for entity in on_some_path:
-        if marks[entity] != mark and is_of_type(edges, entity, type_id):
-            on_some_path[free] = entity
-            free += 1
-    return np.int64(on_some_path[below(state, free)]) if free else np.int64(-1)
+def count_missing(known, used):
+    """Count the needed edges that a graph does not have."""
+    missing = 0
+    for row in range(len(used)):
+        if used[row, 3]:
+            missing += not has_edge(known, used[row, 0], 2 * used[row, 1], used[row, 2])
+    return missing
 
 
 @compiled
-def draw_negatives(edges, steps, anchors, relations, answers, count, hard, certain, seed):
-    """So many negatives (n, count) for each question, hard ones or not; -1 where none was found."""
-    found = np.empty((len(answers), count), dtype=np.int32)
+def draw_block(edges, known, held_from, truth, by_relation, steps, sizes, how, wants, seed, count, most_effort):
+    """Sample questions of one structure: anchors, relations, answers, negatives, hard negatives, missing, tally.
+
+    `edges` is the graph to sample from, `known` the training graph, `held_from` the graph that must lack an edge of
+    the question, and `truth` the graph that decides about negatives: all the same for training questions. `sizes` is
+    (anchors, relations) and `wants` is (held out, negative, hard negative).
+    Ends early after too much effort: a rejected draw counts 1, and more if a negative was searched for long.
+    """
+    anchor_count, relation_count = sizes
+    held_out, wants_negative, wants_hard = wants
+    anchors = np.zeros((count, anchor_count), dtype=np.int32)
+    relations = np.zeros((count, relation_count), dtype=np.int32)
+    answers = np.empty(count, dtype=np.int32)
+    negatives = np.full(count, -1, dtype=np.int32)
+    hard_negatives = np.full(count, -1, dtype=np.int32)
+    missing = np.zeros(count, dtype=np.int32)
+    tally = np.zeros(len(REASONS), dtype=np.int64)
+    used = np.empty((relation_count, 4), dtype=np.int64)
+    values, walked = np.empty(len(steps[0]), dtype=np.int64), np.empty(len(steps[0]), dtype=np.int64)
+    needed = np.empty(len(steps[0]), dtype=np.bool_)
+    negates = (steps[0] == NEGATE).any()
     frames, workspace = new_frames(steps), new_workspace(edges, steps)
-    values = np.empty(len(steps[0]), dtype=np.int64)
     state = np.array([seed], dtype=np.uint64)
-    for row in range(len(answers)):
-        anchor, relation, answer = anchors[row], relations[row], answers[row]
-        for place in range(count):
-            if hard:
-                found[row, place] = draw_hard_negative(
-                    edges, steps, anchor, relation, answer, values, frames, workspace, certain, state
-                )
-            else:
-                found[row, place] = draw_negative(
-                    edges, steps, anchor, relation, answer, frames, workspace, certain, state
-                )
-    return found
+    row, effort, in_vain = 0, 0, 0
+    while row < count and effort < most_effort and in_vain < PATIENCE:
+        visited, reason = workspace[3][1], NO_EDGE
+        anchor, relation = anchors[row], relations[row]
+        target, edge = draw_edge(edges, by_relation, how, state)
+        if edge >= 0:
+            reason = draw_query(edges, steps, edge, target, anchor, relation, used, needed, values, walked, state)
+        if reason == KEPT and negates and not is_answer(edges, steps, anchor, relation, target, False, frames):
+            reason = ANSWER_NEGATED
+        if reason == KEPT and held_out:
+            missing[row] = count_missing(known, used)
+            if count_missing(held_from, used) == 0:
+                reason = NOT_HELD_OUT
+            elif is_answer(known, steps, anchor, relation, target, False, frames):
+                reason = ANSWERABLE
+        if reason == KEPT and wants_negative:
+            negatives[row] = draw_negative(truth, steps, anchor, relation, target, frames, workspace, True, state)
+            if negatives[row] < 0:
+                reason = NO_NEGATIVE
+        if reason == KEPT and wants_hard:
+            hard_negatives[row] = draw_hard_negative(
+                truth, steps, anchor, relation, target, values, frames, workspace, True, state
+            )
+            if hard_negatives[row] < 0:
+                reason = NO_HARD_NEGATIVE
+        tally[reason] += 1
+        if reason == KEPT:
+            answers[row] = target
+            row, in_vain = row + 1, 0
+        else:
+            cost = 1 + (workspace[3][1] - visited) // VISITS_PER_DRAW
+            effort, in_vain = effort + cost, in_vain + cost
+    return anchors[:row], relations[:row], answers[:row], negatives[:row], hard_negatives[:row], missing[:row], tally

@@ -15,35 +15,43 @@ from halfgraph.graph.folder import Graph, load_array, new_folder, save_array
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
-from halfgraph.workload.negatives import NegativeCounts, draw_distinct, fresh_negatives, held_out_edges, judged
+from halfgraph.workload.negatives import (
+    NegativeCounts,
+    add_answers,
+    add_negatives,
+    draw_distinct,
+    fresh_negatives,
+    held_out_edges,
+)
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 
 FORMAT = 1
 DESCRIPTION = "workload.json"
-_AGAIN = "Make the workload again."
-# The graphs that the questions of a split have their easy answers on, and all their answers.
+NEEDED = ("anchors", "relations", "answers", "negative", "hard_negative")
+# The graphs that the easy answers and all answers of a split refer to.
 GRAPHS = {"train": ("train", "train"), "valid": ("train", "known"), "test": ("train", "whole")}
+_AGAIN = "Make the workload again."
 
 
 @dataclass(frozen=True)
 class Counts:
-    """How many questions of a structure: of 2 and of 3 edges in all for training, of each for validation and test."""
+    """The number of questions: for training in total with 2 and with 3 edges, for validation and test per structure."""
 
     two_edges: int = 1_000_000
     three_edges: int = 1_000_000
     valid: int = 1_000
     test: int = 10_000
-    neighbourhoods: int | None = None  # of each size; as many as there are entities if not given
+    neighbourhoods: int | None = None  # of each size; default: the number of entities
 
     def training(self, structure: Structure, structures: tuple[Structure, ...], entity_count: int) -> int:
-        """How many training questions of a structure."""
+        """Return the number of training questions of a structure."""
         if structure in NEIGHBOURHOODS:
             return entity_count if self.neighbourhoods is None else self.neighbourhoods
         total = {2: self.two_edges, 3: self.three_edges}[structure.relation_count]
         return total // max(1, sum(other.relation_count == structure.relation_count for other in structures))
 
     def held_out(self, split: str) -> int:
-        """How many validation or test questions of each structure."""
+        """Return the number of validation or test questions of each structure."""
         return self.valid if split == "valid" else self.test
 
 
@@ -59,45 +67,40 @@ class Plan:
     threads: int | None = None
 
     def training(self, structure: Structure, graph: Graph) -> int:
-        """How many training questions of a structure; every edge is one of its own."""
+        """Return the number of training questions of a structure; every edge is one."""
         if structure.relation_count == 1:
             return len(graph.train.tails)
         return self.counts.training(structure, self.structures, len(graph.entities))
 
 
-Told = Callable[[str, Structure, int], None]  # a split, a structure, and how many of its questions are there
+Progress = Callable[[str, Structure, int], None]  # called with a split, a structure and its number of questions
 
 
-def sample(graph: Graph, out: Path, plan: Plan, told: Told = lambda *_: None) -> "Workload":
-    """The workload that a plan makes of a graph, in its folder."""
+def sample(graph: Graph, out: Path, plan: Plan, progress: Progress = lambda *_: None) -> "Workload":
+    """Sample a workload into a new folder."""
     with new_folder(out, made_by="the workload") as folder:
         tallies: dict[str, dict[str, Any]] = {}
         warm_up()
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for split, drawn in draw(graph, plan):
             save_questions(folder, split, drawn.questions)
             tallies.setdefault(split, {})[drawn.questions.structure.name] = summary(drawn)
-            told(split, drawn.questions.structure, len(drawn.questions))
-        seconds = time.perf_counter() - begun
+            progress(split, drawn.questions.structure, len(drawn.questions))
+        seconds = time.perf_counter() - start
         total = sum(row["questions"] for rows in tallies.values() for row in rows.values())
         if not total:
-            problem = f"no question was found: {_reasons(tallies) or 'none was asked for'}"
-            raise EmptyGraph(problem, path=graph.path, advice="Ask for other structures or more of them.")
-        graphs = {split: {"easy_on": easy_on, "all_on": all_on} for split, (easy_on, all_on) in GRAPHS.items()}
+            problem = f"no question was found: {_rejections(tallies) or 'the plan asks for none'}"
+            raise EmptyGraph(problem, path=graph.path, advice="Choose other structures, or more questions.")
+        graphs = {split: {"easy_on": GRAPHS[split][0], "all_on": GRAPHS[split][1]} for split in tallies}
+        speed = round(total / seconds, 1)
         write_description(
-            folder,
-            graph,
-            tallies,
-            {split: graphs[split] for split in tallies},
-            seed=plan.seed,
-            uniform=plan.uniform,
-            questions_per_second=round(total / seconds, 1),
+            folder, graph, tallies, graphs, seed=plan.seed, uniform=plan.uniform, questions_per_second=speed
         )
     return Workload.open(out)
 
 
 def warm_up() -> None:
-    """Nothing; the kernels are compiled, or read from disk, so that the pace told is that of drawing."""
+    """Compile the kernels, so that the reported speed excludes it."""
     tiny = KnowledgeGraph.of(np.array([[0, 0, 1]], np.int32), EntityTypes(("Thing",), np.array([0, 2])), 2)
     sampler = Sampler(tiny, threads=1)
     questions = sampler.draw(STRUCTURES[0], 1, 0, negatives=False, hard_negatives=False).questions
@@ -106,8 +109,8 @@ def warm_up() -> None:
     fresh_negatives(tiny, questions, 1, 0, hard=False)
 
 
-def _reasons(tallies: Mapping[str, Mapping[str, Any]]) -> str:
-    """Why nothing was kept, the commonest reason first."""
+def _rejections(tallies: Mapping[str, Mapping[str, Any]]) -> str:
+    """Return the reasons of rejection, the most frequent first."""
     reasons: Counter[str] = Counter()
     for rows in tallies.values():
         for row in rows.values():
@@ -116,7 +119,7 @@ def _reasons(tallies: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
-    """How many questions are to be drawn, by split and structure; every training edge is one."""
+    """Return the number of questions to draw, by split and structure."""
     train = {structure.name: plan.training(structure, graph) for structure in (*plan.structures, *NEIGHBOURHOODS)}
     held_out = {
         split: {structure.name: plan.counts.held_out(split) for structure in plan.structures}
@@ -129,45 +132,43 @@ def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
 
 
 def draw(graph: Graph, plan: Plan) -> Iterator[tuple[str, Drawn]]:
-    """Each set of questions of the plan with its split, training questions first."""
+    """Draw the questions of a plan, structure by structure and with their split, training questions first."""
     threads: Any = {} if plan.threads is None else {"threads": plan.threads}
     sampler = Sampler(graph.train, plan.uniform, **threads)
     for structure in (*plan.structures, *NEIGHBOURHOODS):
         if structure.relation_count == 1:
             yield "train", Drawn(every_edge(graph.train, structure), {})
-            continue
-        count = plan.training(structure, graph)
-        usual = structure not in NEIGHBOURHOODS
-        if count:
-            yield "train", sampler.draw(structure, count, plan.seed, negatives=usual, hard_negatives=usual)
+        elif count := plan.training(structure, graph):
+            negatives = structure not in NEIGHBOURHOODS
+            yield "train", sampler.draw(structure, count, plan.seed, negatives=negatives, hard_negatives=negatives)
     if graph.has_split:
-        # Negatives of both are no answers on the whole graph: an entity that is none only for want of a test triple
-        # would be counted against a model that finds it.
+        # Negatives of both are not answers on the whole graph: otherwise a model that predicts a test triple would be
+        # counted wrong.
         valid = Sampler(graph.known, plan.uniform, graph.train, graph.train, graph.whole, **threads)
         test = Sampler(graph.whole, plan.uniform, graph.train, graph.known, graph.whole, **threads)
-        yield from _held_out(graph, plan, "valid", valid)
-        yield from _held_out(graph, plan, "test", test)
+        yield from _draw_held_out(graph, plan, "valid", valid, plan.seed + 1_000_003)
+        yield from _draw_held_out(graph, plan, "test", test, plan.seed + 2_000_006)
 
 
-def _held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler) -> Iterator[tuple[str, Drawn]]:
-    """The validation or test questions, with all that they are judged by."""
+def _draw_held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler, seed: int) -> Iterator[tuple[str, Drawn]]:
+    """Draw the validation or test questions, with all their answers and negatives."""
     count = plan.counts.held_out(split)
-    seed = plan.seed + (1 if split == "valid" else 2) * 1_000_003
     for structure in plan.structures if count else ():
         if structure.relation_count == 1:
             drawn = held_out_edges(graph.view(split), sampler, structure, count, seed)
         else:
             drawn = draw_distinct(sampler, structure, count, seed)
-        questions = judged(drawn.questions, sampler, seed, plan.negatives, plan.threads)
+        questions = add_answers(drawn.questions, sampler, plan.threads)
+        questions = add_negatives(questions, sampler.truth or sampler.graph, seed, plan.negatives, plan.threads)
         yield split, Drawn(questions, drawn.tally)
 
 
 def summary(drawn: Drawn) -> dict[str, Any]:
-    """What to say of some questions: how many, how many answers they have, how many were rejected and why."""
+    """Return the number of questions, the mean number of answers and the rejections by reason."""
     questions = drawn.questions
     row: dict[str, Any] = {
         "questions": len(questions),
-        "rejected": {k: n for k, n in drawn.tally.items() if k != "kept"},
+        "rejected": {reason: count for reason, count in drawn.tally.items() if reason != "kept"},
     }
     if questions.easy is not None and questions.hard is not None and len(questions):
         row["mean_easy"] = round(float(questions.easy.sizes().mean()), 2)
@@ -178,14 +179,14 @@ def summary(drawn: Drawn) -> dict[str, Any]:
 def write_description(
     folder: Path, graph: Graph, tallies: Mapping[str, Mapping[str, Any]], graphs: Mapping[str, Any], **others: Any
 ) -> None:
-    """Nothing; workload.json is written: counts by split and structure, and what their answers refer to."""
+    """Write workload.json: counts by split and structure, and the graphs that their answers refer to."""
     counts = {split: {name: row["questions"] for name, row in rows.items()} for split, rows in tallies.items()}
     known = {"format": FORMAT, "graph": graph.fingerprint, "questions": counts, "graphs": graphs, "tallies": tallies}
     (folder / DESCRIPTION).write_text(json.dumps({**known, **others}, indent=1), encoding="utf-8")
 
 
 def save_questions(folder: Path, split: str, questions: Questions) -> None:
-    """Nothing; the columns of some questions are written."""
+    """Write the questions' columns to the folder."""
     for column in fields(questions):
         value = getattr(questions, column.name)
         stem = f"{split}.{questions.structure.name}.{column.name}"
@@ -196,60 +197,34 @@ def save_questions(folder: Path, split: str, questions: Questions) -> None:
             save_array(folder / f"{stem}.npy", value)
 
 
-NEEDED = ("anchors", "relations", "answers", "negative", "hard_negative")
-
-
-def _is_complete(description: Mapping[str, Any]) -> bool:
-    """Whether a description has what everybody reads in it."""
-    counts = description.get("questions")
-    return isinstance(description.get("graph"), str) and (
-        isinstance(counts, dict) and all(isinstance(some, dict) for some in counts.values())
-    )
-
-
-def _is_whole(column: Any, count: int) -> bool:
-    """Whether a column has something for each of so many questions."""
-    return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))
-
-
 @dataclass(frozen=True)
 class Workload:
-    """Questions on disk."""
+    """A folder of questions."""
 
     path: Path
     description: Mapping[str, Any]
 
     @classmethod
     def open(cls, path: str | Path, graph: Graph | None = None) -> "Workload":
-        """The workload in a folder; of this graph, if one is given."""
+        """Open a workload folder; with a graph, check that it was made for it."""
         path = Path(path)
-        try:
-            description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-        except FileNotFoundError as error:
-            problem = "no workload here" if path.is_dir() else "no such folder"
-            raise FolderError(path, problem, advice="Make one with: halfgraph sample GRAPH --out FOLDER") from error
-        except (OSError, ValueError) as error:
-            raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
-        if not isinstance(description, dict) or description.get("format") != FORMAT:
-            found = description.get("format") if isinstance(description, dict) else "unknown"
-            raise FolderError(path, f"is of format {found}, and this halfgraph reads format {FORMAT}", advice=_AGAIN)
-        if not _is_complete(description):
-            raise FolderError(path / DESCRIPTION, "does not say its graph and how many questions it has", advice=_AGAIN)
+        description = _read_description(path)
         if graph is not None and description["graph"] != graph.fingerprint:
             raise OtherGraph(path, expected=description["graph"], found=graph.fingerprint)
         return cls(path, description)
 
     def structures(self, split: str) -> list[Structure]:
-        """The structures that have questions in a split."""
-        return [structure_named(name) for name, count in self.description["questions"].get(split, {}).items() if count]
+        """Return the structures that have questions in a split."""
+        counts = self.description["questions"].get(split, {})
+        return [structure_named(name) for name, count in counts.items() if count]
 
     def graphs(self, split: str) -> tuple[str, str]:
-        """The graphs that the easy answers, and all answers, of a split's questions are on: train, known or whole."""
+        """Return the graphs of a split's easy answers and of all its answers: train, known or whole."""
         graphs = self.description["graphs"][split]
         return graphs["easy_on"], graphs["all_on"]
 
     def questions(self, split: str, structure: Structure) -> Questions:
-        """The questions of a structure in a split, memory-mapped."""
+        """Return the questions of a structure in a split, memory-mapped."""
         columns: dict[str, Any] = {}
         for column in fields(Questions):
             stem = f"{split}.{structure.name}.{column.name}"
@@ -271,3 +246,27 @@ class Workload:
             return load_array(self.path / f"{name}.npy")
         except (OSError, ValueError, EOFError) as error:
             raise FolderError(self.path / f"{name}.npy", f"cannot be read: {error}", advice=_AGAIN) from error
+
+
+def _read_description(path: Path) -> dict[str, Any]:
+    """Read and check workload.json."""
+    try:
+        description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        problem = "no workload here" if path.is_dir() else "no such folder"
+        raise FolderError(path, problem, advice="Make one with: halfgraph sample GRAPH --out FOLDER") from error
+    except (OSError, ValueError) as error:
+        raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
+    if not isinstance(description, dict) or description.get("format") != FORMAT:
+        version = description.get("format") if isinstance(description, dict) else "unknown"
+        raise FolderError(path, f"is of format {version}, and this halfgraph reads format {FORMAT}", advice=_AGAIN)
+    counts = description.get("questions")
+    is_complete = isinstance(counts, dict) and all(isinstance(rows, dict) for rows in counts.values())
+    if not is_complete or not isinstance(description.get("graph"), str):
+        raise FolderError(path / DESCRIPTION, "does not name its graph and its numbers of questions", advice=_AGAIN)
+    return description
+
+
+def _is_whole(column: Any, count: int) -> bool:
+    """Whether a column has a value for each question."""
+    return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))

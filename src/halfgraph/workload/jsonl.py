@@ -1,4 +1,4 @@
-"""Questions as JSON lines, one object each: `structure`, `query`, `easy`, `hard`, and what we add; out and in."""
+"""Questions as JSON lines, one object each with `structure`, `query`, `easy`, `hard` and our own fields."""
 
 import contextlib
 import gzip
@@ -17,15 +17,18 @@ from halfgraph.graph.files import BROKEN, broken_off, open_input
 from halfgraph.graph.folder import Graph, new_folder, refuse_existing
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import Structure
+from halfgraph.workload.columns import HELD_OUT, SETS, SINGLES, QuestionColumns, QuestionRecord, collect
 from halfgraph.workload.folder import Workload, save_questions, summary, write_description
-from halfgraph.workload.gathered import HELD_OUT, SETS, SINGLES, Found, Gathered, gather
-from halfgraph.workload.nested import Names, Place, shown
+from halfgraph.workload.nested import FilePosition, GraphNames, shown
 from halfgraph.workload.pickles import is_pickled, read_pickles
 from halfgraph.workload.sampling import Drawn, Questions
-from halfgraph.workload.verification import CUSTOMS, Custom, custom_of, nested_of, view_named
+from halfgraph.workload.verification import CONVENTIONS, AnswerConvention, find_convention, nested_query
 
 STANDARD_OUTPUT = Path("-")
-Told = Callable[[int], None]  # how many questions there are so far
+Progress = Callable[[int], None]  # called with the number of questions so far
+_EXAMPLE = (
+    'A line is an object such as {"structure": "1p", "query": ["anchor", ["relation"]], "easy": [], "hard": ["e"]}.'
+)
 
 
 def export(
@@ -35,55 +38,55 @@ def export(
     split: str,
     structures: Sequence[Structure] = (),
     limit: int | None = None,
-    told: Told = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> dict[str, int]:
-    """How many questions of each structure were written as JSON lines: those of a split, at most `limit` of each."""
-    there = workload.structures(split)
-    chosen = [structure for structure in there if structure in structures] if structures else there
-    if lacking := [structure.name for structure in structures if structure not in there] or (
-        [] if there else ["any structure"]
-    ):
-        has = ", ".join(f"{name}: {' '.join(rows)}" for name, rows in workload.description["questions"].items())
-        raise FolderError(workload.path, f"has no {split} questions of {', '.join(lacking)}", advice=f"It has {has}.")
-    counts: dict[str, int] = {}
-    names, written = Names(graph), 0
+    """Write the questions of a split, at most `limit` of each structure; return how many of each."""
+    names, written, counts = GraphNames(graph), 0, dict[str, int]()
+    chosen = _chosen(workload, split, structures)
     with new_file(out) as file:
         for structure in chosen:
             for line in lines_of(workload.questions(split, structure), names, limit):
                 file.write(line)
                 written += 1
                 if written % 256 == 0:
-                    told(written)
+                    progress(written)
             counts[structure.name] = written - sum(counts.values())
     return counts
 
 
-def lines_of(questions: Questions, names: Names, limit: int | None = None) -> Iterator[bytes]:
-    """Each question as a JSON line."""
+def _chosen(workload: Workload, split: str, structures: Sequence[Structure]) -> list[Structure]:
+    available = workload.structures(split)
+    absent = [structure.name for structure in structures if structure not in available]
+    if absent or not available:
+        has = ", ".join(f"{name}: {' '.join(rows)}" for name, rows in workload.description["questions"].items())
+        problem = f"has no {split} questions of {', '.join(absent or ['any structure'])}"
+        raise FolderError(workload.path, problem, advice=f"It has {has}.")
+    return [structure for structure in available if structure in structures or not structures]
+
+
+def lines_of(questions: Questions, names: GraphNames, limit: int | None = None) -> Iterator[bytes]:
+    """Write each question as a JSON line."""
     for row in range(len(questions) if limit is None else min(limit, len(questions))):
-        record = {"structure": questions.structure.short, "query": nested_of(questions, row, names)}
-        record |= _answers_of(questions, row, names)
+        record = {"structure": questions.structure.short, "query": nested_query(questions, row, names)}
+        record |= _answer_fields(questions, row, names)
         yield json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
-def _answers_of(questions: Questions, row: int, names: Names) -> dict[str, Any]:
-    """The fields of a question beside its query, as far as they are known."""
-    sets = {name: getattr(questions, name) for name in SETS}
-    entities = {
-        name: [names.entity_name(i) for i in sets[name][row].tolist()] for name in SETS if sets[name] is not None
-    }
-    record: dict[str, Any] = {name: entities[name] for name in ("easy", "hard") if name in entities}
-    record["answer"] = names.entity_name(int(questions.answers[row]))
+def _answer_fields(questions: Questions, row: int, names: GraphNames) -> dict[str, Any]:
+    sets = {name: column for name in SETS if (column := getattr(questions, name)) is not None}
+    entities = {name: [names.entity_name(i) for i in column[row].tolist()] for name, column in sets.items()}
+    fields: dict[str, Any] = {name: entities[name] for name in ("easy", "hard") if name in entities}
+    fields["answer"] = names.entity_name(int(questions.answers[row]))
     for name in SINGLES:
         entity = int(getattr(questions, name)[row])
-        record |= {name: names.entity_name(entity)} if entity >= 0 else {}
-    record |= {name: some for name, some in entities.items() if name not in record and some}
-    return record | ({} if questions.missing is None else {"missing": int(questions.missing[row])})
+        fields |= {name: names.entity_name(entity)} if entity >= 0 else {}
+    fields |= {name: members for name, members in entities.items() if name not in fields and members}
+    return fields | ({} if questions.missing is None else {"missing": int(questions.missing[row])})
 
 
 @contextlib.contextmanager
 def new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file to fill, gzipped if its name says so, that gets its name when it is complete; - is standard output."""
+    """Open a new file that gets its name when it is complete, gzipped if it ends with .gz; - is standard output."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
         return
@@ -99,96 +102,95 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
                 yield raw
         part.rename(path)
     except OSError as error:
-        raise FolderError(
-            path, f"cannot be written: {error.strerror or error}", advice="Choose another place."
-        ) from error
+        problem = f"cannot be written: {error.strerror or error}"
+        raise FolderError(path, problem, advice="Choose another place.") from error
     finally:
         part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)
 class Imported:
-    """A workload made of files, with what is not in it: where its questions came from."""
+    """An imported workload, with the conventions of its splits and the lines that its questions came from."""
 
     workload: Workload
-    customs: Mapping[str, Custom]
+    conventions: Mapping[str, AnswerConvention]
     lines: Mapping[tuple[str, str], Sequence[int]]
 
 
 def import_workload(
-    source: Path, graph: Graph, out: Path, split: str = "auto", told: Told = lambda _: None
+    source: Path, graph: Graph, out: Path, split: str = "auto", progress: Progress = lambda _: None
 ) -> Imported:
-    """The workload of a file of JSON lines, or of a file or folder of pickles; split: auto, valid or test."""
+    """Import a file of JSON lines, or a file or folder of pickles; `split` is auto, valid or test."""
     with new_folder(out, made_by="the workload") as folder:
-        items = read_pickles(source, graph, split) if is_pickled(source) else read_lines(source)
-        gathered, aside = gather(items, Names(graph), told)
-        if not gathered:
-            found = ", ".join(f"{count:,} {form}" for form, count in aside.items())
-            raise InputError("no question of a named structure", path=source, advice=f"Found: {found or 'none'}.")
-        customs = {name: _custom(graph, name, rows, split) for name, rows in gathered.items()}
+        records = read_pickles(source, graph, split) if is_pickled(source) else read_lines(source, graph)
+        collected, set_aside = collect(records, progress)
+        if not collected:
+            others = ", ".join(f"{count:,} {structure}" for structure, count in set_aside.items())
+            raise InputError("no question of a named structure", path=source, advice=f"Found: {others or 'none'}.")
+        conventions: dict[str, AnswerConvention] = {}
         tallies: dict[str, dict[str, Any]] = {}
         lines = {}
-        for name, rows in gathered.items():
-            custom = customs[name]
-            for row in rows.values():
-                questions = completed(row.questions(), graph, custom)
-                save_questions(folder, custom.split, questions)
-                tallies.setdefault(custom.split, {})[row.structure.name] = summary(Drawn(questions, {}))
-                lines[custom.split, row.structure.name] = row.lines
-        decided = {custom.split: custom for custom in customs.values()}
-        graphs = {custom.split: _described(custom) for custom in decided.values()}
-        write_description(folder, graph, tallies, graphs, source=str(source), set_aside=dict(aside))
-    return Imported(Workload.open(out), decided, lines)
+        for name, by_structure in collected.items():
+            convention = _convention(graph, name, by_structure, split)
+            conventions[convention.split] = convention
+            for columns in by_structure.values():
+                questions = _with_easy_answers(columns.questions(), graph, convention)
+                save_questions(folder, convention.split, questions)
+                tallies.setdefault(convention.split, {})[columns.structure.name] = summary(Drawn(questions, {}))
+                lines[convention.split, columns.structure.name] = columns.lines
+        graphs = {name: _described(convention) for name, convention in conventions.items()}
+        write_description(folder, graph, tallies, graphs, source=str(source), set_aside=dict(set_aside))
+    return Imported(Workload.open(out), conventions, lines)
 
 
-def _described(custom: Custom) -> dict[str, Any]:
-    """What workload.json says of a custom."""
-    return {name: value for name, value in asdict(custom).items() if name != "split"}
+def _described(convention: AnswerConvention) -> dict[str, Any]:
+    return {name: value for name, value in asdict(convention).items() if name != "split"}
 
 
-def _custom(graph: Graph, name: str, rows: Mapping[str, Gathered], split: str) -> Custom:
-    """What easy and hard mean in the questions of a split, or of a file that does not say which."""
+def _convention(graph: Graph, name: str, columns: Mapping[str, QuestionColumns], split: str) -> AnswerConvention:
+    """Return what easy and hard mean in the questions of a split, or of a file that does not say which."""
     if name == "train":
-        return Custom("train", "train", "train")
+        return AnswerConvention("train", "train", "train")
     if name != HELD_OUT:
-        return next(Custom(*custom) for custom in CUSTOMS if custom[0] == name)
-    return custom_of(graph, [row.questions() for row in rows.values()], split, np.random.default_rng(0))
+        return next(convention for convention in CONVENTIONS if convention.split == name)
+    questions = [column.questions() for column in columns.values()]
+    return find_convention(graph, questions, split, np.random.default_rng(0))
 
 
-def completed(questions: Questions, graph: Graph, custom: Custom) -> Questions:
-    """The questions with their easy answers computed, where their files give only the hard ones."""
+def _with_easy_answers(questions: Questions, graph: Graph, convention: AnswerConvention) -> Questions:
+    """Compute the easy answers if the file gives only the hard ones."""
     if questions.easy is not None or questions.hard is None:
         return questions
-    return replace(questions, easy=Exact(view_named(graph, custom.easy_on)).answer_sets(questions.batch()))
+    return replace(questions, easy=Exact(graph.view(convention.easy_on)).answer_sets(questions.batch()))
 
 
-def read_lines(path: Path) -> Iterator[Found]:
-    """The questions of a file of JSON lines, gzipped or not."""
-    number = 0
+def read_lines(path: Path, graph: Graph) -> Iterator[QuestionRecord]:
+    """Read the questions of a file of JSON lines, gzipped or not."""
+    number, names = 0, GraphNames(graph)
     with open_input(path) as stream:
         try:
             for number, raw in enumerate(stream, 1):
                 if raw.strip():
-                    yield Found(Place(path, number), _record(raw, Place(path, number)))
+                    position = FilePosition(path, number)
+                    fields = _parse_line(raw, position)
+                    yield QuestionRecord(position, fields["query"], fields, names)
         except BROKEN as error:
             raise broken_off(path, error, number + 1) from error
 
 
-def _record(raw: bytes, place: Place) -> dict[str, Any]:
-    """The object of a line."""
+def _parse_line(raw: bytes, position: FilePosition) -> dict[str, Any]:
     try:
-        record = json.loads(raw.rstrip(b"\r\n"))
+        fields = json.loads(raw.rstrip(b"\r\n"))
     except json.JSONDecodeError as error:
-        problem = f"no JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InputError(problem, path=place.path, line=place.line, column=error.colno, advice=_MEND) from error
+        problem = f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
+        raise InputError(
+            problem, path=position.path, line=position.line, column=error.colno, advice=_EXAMPLE
+        ) from error
     except (ValueError, RecursionError) as error:
-        raise place.error(f"no JSON: {error}", advice=_MEND) from error
-    if not isinstance(record, dict) or "query" not in record:
-        raise place.error(f'expected an object with "query", found {shown(record)}', advice=_MEND)
-    if ("easy" in record) != ("hard" in record):
-        there, absent = ("easy", "hard") if "easy" in record else ("hard", "easy")
-        raise place.error(f'has "{there}" and no "{absent}"', advice="Give both; an empty list will do.")
-    return record
-
-
-_MEND = 'A line is an object such as {"structure": "1p", "query": ["anchor", ["relation"]], "easy": [], "hard": ["e"]}.'
+        raise position.error(f"not valid JSON: {error}", advice=_EXAMPLE) from error
+    if not isinstance(fields, dict) or "query" not in fields:
+        raise position.error(f'expected an object with "query", found {shown(fields)}', advice=_EXAMPLE)
+    if ("easy" in fields) != ("hard" in fields):
+        given, absent = ("easy", "hard") if "easy" in fields else ("hard", "easy")
+        raise position.error(f'has "{given}" but no "{absent}"', advice="Give both; an empty list will do.")
+    return fields

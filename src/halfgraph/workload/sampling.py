@@ -1,4 +1,4 @@
-"""Questions: queries with a known answer, drawn backwards from the answer, with entities that are no answer."""
+"""Questions, queries with a known answer and negatives, and the sampler that draws them from a graph."""
 
 import zlib
 from collections.abc import Mapping
@@ -17,26 +17,27 @@ from halfgraph.query.exact import Ragged, available_cores
 from halfgraph.query.program import Batch, compile_structure
 from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Query, nodes, shared_variables, type_of
-from halfgraph.workload.drawing import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
+from halfgraph.workload._sampling_kernels import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
 
 Ids = NDArray[np.int32]
 Uniform = Literal["answers", "relations", "triples"]
 HOW: Mapping[str, int] = {"answers": BY_ANSWER, "relations": BY_RELATION, "triples": BY_TRIPLE}
-BLOCK = 8192  # questions drawn from one seed: the result does not depend on how many workers share the blocks
+BLOCK = 8192  # questions drawn from one seed: the result does not depend on the number of threads
+COLUMNS = ("anchors", "relations", "answers", "negative", "hard_negative", "missing")  # that every draw gives
 
 
 @dataclass(frozen=True)
 class Questions:
-    """Questions of one structure, as columns; the last five are there for validation and test questions only."""
+    """Questions of one structure, as columns; only validation and test questions have the last five."""
 
     structure: Structure
     anchors: Ids  # (n, anchors)
     relations: Ids  # (n, relations)
     answers: Ids  # (n,)
-    negative: Ids  # (n,): of the answer's type and no answer; -1 where none was asked for
-    hard_negative: Ids  # (n,): the same, and on some path of the query but not on all
+    negative: Ids  # (n,): of the answer's type and not an answer; -1 if there is none
+    hard_negative: Ids  # (n,): the same, and some paths of the query lead to it but not all
     missing: Ids | None = None  # (n,): how many triples of the drawn path the training graph lacks
-    easy: Ragged | None = None  # the answers that the training graph gives
+    easy: Ragged | None = None  # the answers on the training graph
     hard: Ragged | None = None  # the answers that need a missing triple
     negatives: Ragged | None = None  # many negatives, for one question in ten
     hard_negatives: Ragged | None = None
@@ -45,25 +46,31 @@ class Questions:
         return len(self.answers)
 
     def batch(self) -> Batch:
-        """The queries as columns of one program."""
+        """Return the queries as columns of one program."""
         return Batch(compile_structure(self.structure), self.anchors, self.relations)
 
     def query(self, i: int) -> Query:
-        """One of the queries."""
+        """Return one of the queries."""
         return self.structure.fill(self.anchors[i], self.relations[i])
 
     def take(self, rows: NDArray[np.integer]) -> "Questions":
-        """Some of the questions."""
+        """Return the questions of these rows."""
 
-        def some(column: Any) -> Any:
+        def pick(column: Any) -> Any:
             return column.take(rows) if isinstance(column, Ragged) else None if column is None else column[rows]
 
-        return replace(self, **{f.name: some(getattr(self, f.name)) for f in fields(self) if f.name != "structure"})
+        return replace(self, **{f.name: pick(getattr(self, f.name)) for f in fields(self) if f.name != "structure"})
+
+    @classmethod
+    def concatenate(cls, parts: list["Questions"]) -> "Questions":
+        """Join several draws of one structure; columns of sets are left out."""
+        columns: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+        return cls(parts[0].structure, **columns)
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """Questions with the count of those thrown away, by reason."""
+    """Drawn questions, and the number of those kept and rejected by reason."""
 
     questions: Questions
     tally: dict[str, int]
@@ -82,12 +89,12 @@ class Sampler:
     uniform: Uniform = "answers"
     known: KnowledgeGraph | None = None  # for held-out questions: the training graph, on which they have no answer
     held_from: KnowledgeGraph | None = None  # ... the graph that must lack one of their triples
-    truth: KnowledgeGraph | None = None  # ... and the graph on which negatives are no answers
+    truth: KnowledgeGraph | None = None  # ... and the graph on which negatives are not answers
     threads: int = field(default_factory=available_cores)
 
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
-        """The graphs as the kernels take them."""
+        """The graphs as the kernels read them, and the edges by relation."""
         edges = edges_of(self.graph)
         known = edges if self.known is None else edges_of(self.known)
         held_from = known if self.held_from is None else edges_of(self.held_from)
@@ -109,7 +116,7 @@ class Sampler:
         hard_negatives: bool = True,
         stream: int = 0,
     ) -> Drawn:
-        """So many questions of a structure, or as many as the graph gives; the same for any number of threads."""
+        """Draw questions of a structure, fewer if the graph has too few; the same for any number of threads."""
         _check(structure)
         seeds = np.random.SeedSequence([seed, zlib.crc32(structure.name.encode()), stream])
         sizes = [min(BLOCK, count - first) for first in range(0, max(count, 1), BLOCK)]
@@ -117,52 +124,48 @@ class Sampler:
         held_out = self.known is not None
         wants = (held_out, negatives, hard_negatives and structure.has_intersection)
         columns = (structure.anchor_count, structure.relation_count)
-        steps = steps_of(compile_structure(structure))
+        steps, how = steps_of(compile_structure(structure)), HOW[self.uniform]
+        poor: list[int] = []  # blocks with few of their questions: all blocks after the first such are left out
 
-        poor: list[int] = []  # blocks that gave few of their questions: those after the first such are left out
-
-        def block(place: int) -> tuple[Any, ...]:
-            if any(earlier < place for earlier in poor):
+        def work(block: int) -> tuple[Any, ...]:
+            if any(earlier < block for earlier in poor):
                 return ()
-            most = max(PATIENCE, sizes[place] * (20_000 if held_out else 2_000))
-            how = HOW[self.uniform]
-            drawn: tuple[Any, ...] = draw_block(
-                *self._arrays, steps, columns, how, wants, numbers[place], sizes[place], most
-            )
-            if len(drawn[0]) * 10 < sizes[place]:
-                poor.append(place)
+            size = sizes[block]
+            most = max(PATIENCE, size * (20_000 if held_out else 2_000))
+            drawn: tuple[Any, ...] = draw_block(*self._arrays, steps, columns, how, wants, numbers[block], size, most)
+            if len(drawn[0]) * 10 < size:
+                poor.append(block)
             return drawn
 
-        blocks = self._blocks(block, len(sizes))
-        return _joined(structure, blocks[: min(poor, default=len(blocks)) + 1])
+        blocks = self._map_blocks(work, len(sizes))
+        return _join(structure, blocks[: min(poor, default=len(blocks)) + 1])
 
-    def _blocks(self, block: Any, count: int) -> list[tuple[Any, ...]]:
-        """What each block gives, in order."""
+    def _map_blocks(self, work: Any, count: int) -> list[tuple[Any, ...]]:
         if self.threads == 1 or count <= 1:
-            return [block(place) for place in range(count)]
-        self._arrays  # noqa: B018  made before the threads start
+            return [work(block) for block in range(count)]
+        self._arrays  # noqa: B018  computed before the threads start
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(block, range(count)))
+            return list(pool.map(work, range(count)))
 
 
 def _check(structure: Structure) -> None:
-    """Nothing, or an error for a structure that cannot be drawn edge by edge."""
+    """Raise SettingError for a structure that cannot be drawn edge by edge."""
     if shared_variables(structure.query):
-        raise SettingError("structure", f"{structure.name} uses a variable twice, and only trees are drawn")
+        raise SettingError("structure", f"{structure.name} uses a variable twice, and only trees can be sampled")
     if any(type_of(node) is not None for node in nodes(structure.query)):
-        raise SettingError("structure", f"{structure.name} restricts a type, and only free variables are drawn")
+        raise SettingError("structure", f"{structure.name} restricts a type, and only free variables can be sampled")
 
 
-def _joined(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
-    """The blocks as one set of questions."""
-    columns: Any = [np.concatenate([block[place] for block in blocks]) for place in range(6)]
-    tally = sum((block[6] for block in blocks), np.zeros(len(REASONS), np.int64))
-    reasons = {reason: int(n) for reason, n in zip(REASONS, tally, strict=True) if n}
+def _join(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
+    """Join the blocks of a draw."""
+    columns: Any = [np.concatenate([block[number] for block in blocks]) for number in range(len(COLUMNS))]
+    tally = sum((block[-1] for block in blocks), np.zeros(len(REASONS), np.int64))
+    reasons = {reason: int(count) for reason, count in zip(REASONS, tally, strict=True) if count}
     return Drawn(Questions(structure, *columns), reasons)
 
 
 def every_edge(graph: KnowledgeGraph, structure: Structure) -> Questions:
-    """Each edge of a graph as a one-edge question, both directions, without negatives."""
+    """Return each edge of a graph, in both directions, as a one-edge question without negatives."""
     none = np.full(len(graph.tails), -1, dtype=np.int32)
     heads = graph.heads()[:, None]
     return Questions(structure, heads, np.asarray(graph.relations)[:, None], np.asarray(graph.tails), none, none)

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from halfgraph.query._kernels import edges_of
 from halfgraph.query.structures import structure_named
-from halfgraph.workload._sampling_kernels import below, random_bits, type_of
-from halfgraph.workload.drawing import count_missing
+from halfgraph.workload._negative_kernels import below, random_bits, type_of
+from halfgraph.workload._sampling_kernels import count_missing
 from halfgraph.workload.negatives import fresh_negatives
 from halfgraph.workload.sampling import Questions
 from query_oracles import answers, graph_of, is_likely
@@ -96,7 +96,7 @@ def test_hard_negatives_are_all_those_on_one_path_of_the_answers_type():
     assert set(many(small, [0, 1], [0, 0], 8, hard=True)) == {2, 3, 4, 5, 6, 7, 10}
 
 
-def test_a_rare_hard_negative_is_found_where_strolls_do_not_lead():
+def test_a_rare_hard_negative_is_found_where_random_walks_do_not_lead():
     # The one hard negative is the tail of a single edge among two thousand that end in answers.
     triples = [(0, 0, tail) for tail in range(2, 2_000)] + [(1, 0, tail) for tail in range(2, 2_001)]
     counts = many(Small(tuple(triples), (2, 1_999), 2), [0, 1], [0, 0], 2, hard=True, count=50)

@@ -1,0 +1,170 @@
+"""Imported questions, collected into columns as they are read: numbers only, so that many fit in memory."""
+
+from array import array
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from halfgraph.errors import QueryError
+from halfgraph.query.exact import Ragged
+from halfgraph.query.program import compile_query
+from halfgraph.query.structures import NAMED, Structure, match_structure, structure_name
+from halfgraph.query.tree import Anchor, Query, check_negations, children, edges, nodes
+from halfgraph.workload.nested import FilePosition, Leaves, read_nested, shown
+from halfgraph.workload.sampling import Questions
+
+SETS = ("easy", "hard", "negatives", "hard_negatives")
+SINGLES = ("negative", "hard_negative")
+ONLY_NEGATED = "with a negation that stands alone"
+HELD_OUT = "held out"  # the split of questions whose file does not say whether they are for validation or test
+_SHORT_NAMES = {structure.short for structure in NAMED}
+
+
+@dataclass(frozen=True)
+class QuestionRecord:
+    """A question as its file has it: nested lists, and fields with the names of our JSON lines."""
+
+    position: FilePosition
+    query: Any
+    fields: Mapping[str, Any]
+    leaves: Leaves
+    split: str | None = None
+
+    def entity(self, name: str) -> int:
+        """Return the entity of a field, or -1 if the field is absent."""
+        value = self.fields.get(name)
+        return -1 if value is None else self.leaves.entity(value, self.position)
+
+    def entities(self, name: str) -> list[int] | None:
+        """Return the entities of a field, or None if the field is absent."""
+        value = self.fields.get(name)
+        return None if value is None else self.leaves.entities(value, self.position)
+
+    def missing(self) -> int | None:
+        """Return the number of missing triples, or None if the field is absent."""
+        value = self.fields.get("missing")
+        if value is not None and (not isinstance(value, int) or value < 0):
+            raise self.position.error(f'"missing" should be how many triples are missing, found {shown(value)}')
+        return value
+
+    def answer(self, easy: Sequence[int] | None, hard: Sequence[int] | None) -> int:
+        """Return the answer: as given, or the first hard one, or the first easy one."""
+        answer, both = self.entity("answer"), set(easy or ()) & set(hard or ())
+        if both:
+            raise self.position.error(f"{len(both):,} answers are both easy and hard")
+        if answer < 0:
+            if not easy and not hard:
+                advice = "Remove it, or give its easy and hard answers."
+                raise self.position.error("the query has no answers", advice=advice)
+            return next(iter(hard or easy or ()))
+        if (easy is not None or hard is not None) and answer not in {*(easy or ()), *(hard or ())}:
+            raise self.position.error('"answer" is neither among the easy nor among the hard answers')
+        return answer
+
+
+@dataclass
+class QuestionColumns:
+    """The questions of one structure, column by column."""
+
+    structure: Structure
+    numbers: dict[str, "array[int]"] = field(default_factory=dict)
+    sizes: dict[str, "array[int]"] = field(default_factory=dict)
+    absent: set[str] = field(default_factory=set)  # columns that some question does not have
+    lines: "array[int]" = field(default_factory=lambda: array("i"))
+
+    def add(self, record: QuestionRecord, anchors: Sequence[int], relations: Sequence[int]) -> None:
+        """Add a question."""
+        stated = record.fields.get("structure", self.structure.short)
+        if stated in _SHORT_NAMES and stated != self.structure.short:
+            problem = f'"structure" says {stated}, but the query is {self.structure.short}: {shown(record.query)}'
+            raise record.position.error(problem)
+        sets = {name: record.entities(name) for name in SETS}
+        singles = {name: record.entity(name) for name in SINGLES}
+        answer, missing = record.answer(sets["easy"], sets["hard"]), record.missing()
+        self._extend("anchors", anchors)
+        self._extend("relations", relations)
+        for name, entity in {"answers": answer, **singles}.items():
+            self._extend(name, [entity])
+        for name, entities in {**sets, "missing": None if missing is None else [missing]}.items():
+            if entities is None:
+                self.absent.add(name)
+            members = sorted(set(entities or ()))
+            self._extend(name, members)
+            self.sizes.setdefault(name, array("i")).append(len(members))
+        if record.position.line is not None:
+            self.lines.append(record.position.line)
+
+    def _extend(self, name: str, values: Sequence[int]) -> None:
+        self.numbers.setdefault(name, array("i")).extend(values)
+
+    def questions(self) -> Questions:
+        """Return the questions; negatives are kept if any question has some, other columns if all questions do."""
+        count = len(self.numbers["answers"])
+        columns: dict[str, Any] = {name: self._column(name) for name in ("answers", *SINGLES)}
+        negatives = SETS[2:] if any(self.numbers[name] for name in SETS[2:]) else ()
+        for name in SETS:
+            if name in negatives or name not in self.absent:
+                offsets = np.append(0, np.cumsum(np.frombuffer(self.sizes[name], np.int32), dtype=np.int64))
+                columns[name] = Ragged(self._column(name), offsets)
+        if "missing" not in self.absent:
+            columns["missing"] = self._column("missing")
+        anchors, relations = (self._column(name).reshape(count, -1) for name in ("anchors", "relations"))
+        return Questions(self.structure, anchors, relations, **columns)
+
+    def _column(self, name: str) -> Any:
+        return np.frombuffer(self.numbers[name], np.int32) if self.numbers[name] else np.empty(0, np.int32)
+
+
+# For each tree met so far: its structure, and the positions of the structure's anchors and relations in the walk.
+Matches = dict[tuple[Any, ...], tuple[Structure, Sequence[int], Sequence[int]] | str]
+
+
+def collect(
+    records: Iterable[QuestionRecord], progress: Callable[[int], None]
+) -> tuple[dict[str, dict[str, QuestionColumns]], Counter[str]]:
+    """Return the questions by split and structure, and how many queries of other structures were set aside."""
+    collected: dict[str, dict[str, QuestionColumns]] = {}
+    set_aside: Counter[str] = Counter()
+    matches: Matches = {}
+    for number, record in enumerate(records, 1):
+        query = _read_query(record)
+        match = ONLY_NEGATED if query is None else _match(query, matches)
+        if query is None or isinstance(match, str):
+            set_aside[str(match)] += 1
+        else:
+            structure, *positions = match
+            split = record.split or ("train" if record.fields.get("hard") is None else HELD_OUT)
+            columns = collected.setdefault(split, {}).setdefault(structure.name, QuestionColumns(structure))
+            columns.add(record, *_columns_of(query, *positions))
+        if number % 256 == 0:
+            progress(number)
+    return collected, set_aside
+
+
+def _read_query(record: QuestionRecord) -> Query | None:
+    """Return the query, or None if it only excludes answers."""
+    try:
+        query = read_nested(record.query, record.leaves, record.position)
+        check_negations(query)
+    except QueryError:
+        return None
+    return query
+
+
+def _match(query: Query, matches: Matches) -> tuple[Structure, Sequence[int], Sequence[int]] | str:
+    """Return the structure of a tree and where its columns are, or the formula of a structure without a name."""
+    tree = tuple((type(node), len(children(node))) for node in nodes(query))
+    if tree not in matches:
+        template = compile_query(query).program.template
+        matches[tree] = match_structure(template) or structure_name(template)
+    return matches[tree]
+
+
+def _columns_of(query: Query, anchors: Sequence[int], relations: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the anchors and relations of a query at these positions of the walk."""
+    entity = [int(node.entity) for node in nodes(query) if isinstance(node, Anchor)]
+    relation = [int(edge.relation) for edge in edges(query)]
+    return [entity[position] for position in anchors], [relation[position] for position in relations]
