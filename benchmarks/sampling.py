@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from pyoxigraph import NamedNode, QuerySolutions, Store
 
-from halfgraph.graph.catalogue import CATALOGUE
+from halfgraph.graph.demo import CATALOGUE
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares

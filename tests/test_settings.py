@@ -53,7 +53,7 @@ def test_given_settings_go_before_those_of_the_names() -> None:
 def test_an_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str) -> None:
     with pytest.raises(SettingError) as refused:
         training_settings("cga", "default", {name: 1})
-    assert str(refused.value) == f"{name}: is no setting. Did you mean {nearest}?"
+    assert str(refused.value) == f'unknown setting "{name}"; did you mean "{nearest}"?'
     with pytest.raises(SettingError, match=f"Did you mean {nearest}"):
         given_values(None, [f"{name}=1"])
 
@@ -200,7 +200,7 @@ def test_a_run_of_a_version_without_a_setting_is_read_as_it_was_made(tmp_path: P
 
 
 def test_an_unknown_setting_in_a_file_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"dims: is no setting\. Did you mean dim"):
+    with pytest.raises(SettingError, match='unknown setting "dims"; did you mean "dim"'):
         given_values(written(tmp_path, "[architecture]\ndims = 3\n"), [])
 
 

@@ -10,16 +10,13 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from halfgraph.api import graph_of
+from halfgraph.api import open_run
 from halfgraph.evaluation.questions import Asked, of_file
 from halfgraph.evaluation.results import evaluate
 from halfgraph.prediction.answerers import MeaningAnswerer
 from halfgraph.prediction.fitting import EVIDENCE, PAIRS, fit
 from halfgraph.prediction.link_executor import Scored
 from halfgraph.prediction.link_predictor import Edges, Scale
-from halfgraph.settings import read_config
-from halfgraph.training.run import load_encoder
-from halfgraph.training.run_folder import CONFIG
 
 MODEL = ("cosine", "back")
 CHANGES = ((), *((name,) for name in EVIDENCE), MODEL, tuple(name for name in EVIDENCE if name not in MODEL))
@@ -36,8 +33,8 @@ def main() -> None:
     arguments.add_argument("--threads", type=int, default=2)
     given = arguments.parse_args()
     torch.set_num_threads(1)
-    graph = graph_of(given.run)
-    encoder = load_encoder(given.run, graph, read_config(given.run / CONFIG).architecture)
+    opened = open_run(given.run)
+    graph, encoder = opened.graph, opened.encoder
     edges = Edges.of(encoder, graph.train, Scale())
     with of_file(given.queries, graph, given.limit, given.seed) as asked:
         names = [questions.structure.short for questions in asked.sets]

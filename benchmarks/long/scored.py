@@ -15,16 +15,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from halfgraph.api import graph_of
+from halfgraph.api import open_run
 from halfgraph.evaluation.questions import Asked, drawn, of_file
 from halfgraph.evaluation.results import evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.baselines import neighbour_vote
 from halfgraph.prediction.predictors import MODES, Modes, Weighing
-from halfgraph.settings import read_config
-from halfgraph.training.run import load_encoder
-from halfgraph.training.run_folder import CONFIG
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measure import MB, Verdicts
@@ -43,8 +40,8 @@ def main() -> None:
     arguments.add_argument("--seed", type=int, default=0)
     given = arguments.parse_args()
     torch.set_num_threads(1)
-    graph = graph_of(given.run)
-    encoder = load_encoder(given.run, graph, read_config(given.run / CONFIG).architecture)
+    opened = open_run(given.run)
+    graph, encoder = opened.graph, opened.encoder
     modes = Modes(encoder, graph.train, Weighing.load(given.run))
     verdicts = Verdicts(f"Answers edge by edge, {given.run}, {given.limit} of each structure, seed {given.seed}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

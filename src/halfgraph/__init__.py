@@ -37,7 +37,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """A public name; torch and all else is loaded when the first one is used."""
+    """Load a public name from `halfgraph.api`; torch is not imported before the first one is used."""
     if name in __all__:
         from halfgraph import api
 
@@ -46,5 +46,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names."""
+    """Return the public names."""
     return [*__all__, "__version__"]

@@ -24,6 +24,20 @@ class HalfgraphError(Exception):
     """The root of the tree: catch this to catch everything that halfgraph raises on purpose."""
 
 
+def nearest(text: str, known: Sequence[str], count: int = 3, cutoff: float = 60.0) -> list[int]:
+    """Return the positions of the known texts most similar to a text, best first; the cutoff is in percent."""
+    from rapidfuzz import fuzz, process
+
+    return [
+        position for _, _, position in process.extract(text, known, scorer=fuzz.ratio, limit=count, score_cutoff=cutoff)
+    ]
+
+
+def suggest(text: str, known: Sequence[str], count: int = 1, cutoff: float = 60.0) -> list[str]:
+    """Return the known texts that somebody who wrote this one may have meant, best first."""
+    return [known[position] for position in nearest(text, known, count, cutoff)]
+
+
 def _sentence(where: str, problem: str, advice: str) -> str:
     """One line: where it is, what is wrong, what to do."""
     said = f"{where}: {problem}" if where else problem

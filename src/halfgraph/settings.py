@@ -6,9 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rapidfuzz import process
-
-from halfgraph.errors import InputError, SettingError
+from halfgraph.errors import InputError, SettingError, suggest
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
@@ -59,11 +57,11 @@ def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> Trai
 
 
 def _require_known(name: str) -> None:
-    """Nothing, or an error that names the nearest setting."""
     known = (*ARCHITECTURE_NAMES, *RECIPE_NAMES)
     if name not in known:
-        nearest = process.extractOne(name, known)[0]
-        raise SettingError(name, "is no setting", advice=f"Did you mean {nearest}?")
+        meant = "".join(f'; did you mean "{near}"?' for near in suggest(name, known))
+        advice = "" if meant else f"Settings: {', '.join(known)}."
+        raise SettingError("", f'unknown setting "{name}"{meant}', advice=advice)
 
 
 def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def test_import_prints_json_or_nothing_when_asked(run: Run) -> None:
     told = json.loads(run("import", "a.ttl", "--out", "out", "--json").out)
     assert told["triples"] == {"train": 2, "valid": 0, "test": 0}
     assert told["fingerprint"] == Graph.open("out").fingerprint
-    assert {"what": "literals", "count": 2, "fate": "set aside, in the store"} in told["report"]
+    assert {"what": "literals", "count": 2, "used_for": "exact queries"} in told["report"]
     assert run("import", "a.ttl", "--out", "quiet", "-q") == (0, "", "")
 
 
@@ -223,7 +223,7 @@ def test_skip_bad_counts_what_is_malformed(run: Run, what: str) -> None:
     name, content, *_ = BAD[what]
     write(**{str(name): content})
     told = json.loads(run("import", str(name), "--skip-bad", "--out", "out", "--json").out)
-    assert {"what": "malformed", "count": 1, "fate": "skipped, as asked"} in told["report"]
+    assert {"what": "malformed", "count": 1, "used_for": "nothing: --skip-bad"} in told["report"]
     assert told["triples"]["train"] > 0
 
 

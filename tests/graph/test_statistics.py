@@ -7,9 +7,8 @@ from hypothesis import given
 
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.plots import plot_graph
 from halfgraph.graph.splitting import Shares
-from halfgraph.graph.statistics import degree_figures, frequent_relations, leakage, statistics
+from halfgraph.graph.statistics import degree_figures, frequent_relations, leakage, plot_graph, statistics
 from making import made, short_lived, triples_by_name, tsv
 from oracles import Named
 from strategies import named_triples

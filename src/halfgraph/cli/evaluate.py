@@ -3,16 +3,19 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfgraph.cli.graph import Quiet
-from halfgraph.cli.screen import Json, note, pacing, print_json, print_table
+from halfgraph.cli.options import Json, Limit, Quiet, RunGraph, Threads
+from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
+    from halfgraph.api import TrainedRun
+    from halfgraph.cli.output import ProgressDisplay
     from halfgraph.evaluation.comparing import Measured, Row
     from halfgraph.evaluation.questions import Asked
     from halfgraph.evaluation.report import Table
@@ -44,9 +47,7 @@ def evaluate(
             metavar="RUN...", help="Run folders: seeds of one row, or rows to be compared.", show_default=False
         ),
     ],
-    graph: Annotated[
-        Path | None, typer.Option("--graph", "-g", help="The graph's folder, if it has moved.", show_default=False)
-    ] = None,
+    graph: RunGraph = None,
     workload: Annotated[Path | None, typer.Option(help="Questions of a workload folder.", show_default=False)] = None,
     queries: Annotated[
         Path | None,
@@ -56,17 +57,13 @@ def evaluate(
         Mode, typer.Option(help="How answers are predicted: scored and both walk edge by edge and take longer.")
     ] = Mode.vector,
     split: Annotated[HeldOut, typer.Option(help="Which questions, of a workload or drawn.")] = HeldOut.test,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many of each structure, at random.", show_default=False)
-    ] = None,
+    limit: Limit = None,
     baselines: Annotated[bool, typer.Option(help="Measure popularity and the neighbour vote too.")] = True,
     baseline_questions: Annotated[
         int, typer.Option(min=1, help="At most so many of each structure for the baselines, at random.")
     ] = 2_000,
     seed: Annotated[int, typer.Option(min=0, help="The seed of what is drawn, and of --limit.")] = 0,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; all cores if not given.", show_default=False)
-    ] = None,
+    threads: Threads = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables to a file.", show_default=False)] = None,
     html: Annotated[
         Path | None, typer.Option(help="Write a report with charts to one file.", show_default=False)
@@ -90,6 +87,7 @@ def evaluate(
 
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
+    from halfgraph.api import open_run
     from halfgraph.evaluation.comparing import rows_of
     from halfgraph.evaluation.report import make_room
     from halfgraph.prediction.predictors import Weighing
@@ -100,7 +98,8 @@ def evaluate(
     if every_score and scores is None:
         raise SettingError("--every-score", "has nowhere to go", advice="Pass --scores FILE too.")
     tune_memory()
-    opened = _graph(runs, graph)
+    first = open_run(runs[0], graph)
+    opened, trained = first.graph, [first, *(open_run(run, first.graph) for run in runs[1:])]
     for path in (markdown, html):
         if path is not None:
             make_room(path)
@@ -109,7 +108,7 @@ def evaluate(
             raise SettingError("--split", f"there are no {split.value} questions", advice="Choose another split.")
         if queries is not None and not quiet:
             note(f"Taken as {asked.split} questions: {sum(asked.counts.values()):,} of {len(asked.sets)} structures.")
-        measured = _measure(runs, opened, asked, mode.value, seed, threads, file, every_score, quiet or json)
+        measured = _measure(trained, opened, asked, mode.value, seed, threads, file, every_score, quiet or json)
         if baselines:
             measured += _baselines(opened, asked.some(baseline_questions, seed), seed, threads, quiet or json)
     rows = rows_of(measured)
@@ -121,21 +120,6 @@ def evaluate(
         weighings = (Weighing.load(run) for run in runs)
         if mode is Mode.vector and any(weighing and weighing.fusions for weighing in weighings):
             note("By the query's vector alone; `ask` weighs edges too: --mode both --limit 1000 measures that.")
-
-
-def _graph(runs: Sequence[Path], given: Path | None) -> "Graph":
-    """The graph given, or the one that the first run says it was trained on; all runs must be of it."""
-    from halfgraph.graph.folder import Graph
-    from halfgraph.training.run_folder import read_provenance, require_graph
-
-    path = given or Path(read_provenance(runs[0])["graph_path"])
-    if given is None and not path.exists():
-        problem = f"{runs[0]} was trained on {path}, which is not there"
-        raise SettingError("--graph", problem, advice="Pass --graph FOLDER.")
-    graph = Graph.open(path)
-    for run in runs:
-        require_graph(run, graph)
-    return graph
 
 
 @contextlib.contextmanager
@@ -168,7 +152,7 @@ def _file(path: Path | None) -> Iterator[Any]:
 
 
 def _measure(
-    runs: Sequence[Path],
+    runs: "Sequence[TrainedRun]",
     graph: "Graph",
     asked: "Asked",
     mode: str,
@@ -184,26 +168,28 @@ def _measure(
     from halfgraph.evaluation.score_export import exporter
     from halfgraph.prediction.predictors import Modes, Weighing
     from halfgraph.prediction.reliability import measured
-    from halfgraph.settings import read_config
-    from halfgraph.training.run import load_encoder
-    from halfgraph.training.run_folder import CONFIG, read_provenance
+    from halfgraph.training.run_folder import read_provenance
     from halfgraph.workload.nested import GraphNames
 
     found: list[Measured] = []
-    settings = {run: read_config(run / CONFIG) for run in runs}
-    names = _row_names(settings)
+    names = _row_names({run.path: run.settings for run in runs})
     for run in runs:
-        about = read_provenance(run)
-        modes = Modes(load_encoder(run, graph, settings[run].architecture), graph.train, Weighing.load(run))
-        answerer = modes.answerer(modes.named(mode), names[run])
-        watch = None if file is None else exporter(file, GraphNames(graph), str(run), every=every)
-        with pacing(f"questions, {run}", sum(asked.counts.values()), quiet) as more:
-            figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=more)
-        figures |= measured(run, modes.named(mode), modes, asked.sets, graph)
+        about = read_provenance(run.path)
+        modes = Modes(run.encoder, graph.train, Weighing.load(run.path))
+        answerer = modes.answerer(modes.named(mode), names[run.path])
+        watch = None if file is None else exporter(file, GraphNames(graph), str(run.path), every=every)
+        with progress(quiet) as show:
+            told = partial(_advance, show, str(run.path), asked)
+            figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=told)
+        figures |= measured(run.path, modes.named(mode), modes, asked.sets, graph)
         kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
-        figures |= {"run": str(run), "seed": about["seed"], "model": settings[run].model, "mode": mode, **kept}
-        found.append(Measured(names[run], figures, int(about["seed"]), kept))
+        figures |= {"run": str(run.path), "seed": about["seed"], "model": run.settings.model, "mode": mode, **kept}
+        found.append(Measured(names[run.path], figures, int(about["seed"]), kept))
     return found
+
+
+def _advance(show: "ProgressDisplay", name: str, asked: "Asked", more: int) -> None:
+    show(f"{name}: questions", more=more, total=sum(asked.counts.values()))
 
 
 def _row_names(settings: dict[Path, Any]) -> dict[Path, str]:
@@ -226,8 +212,9 @@ def _baselines(graph: "Graph", asked: "Asked", seed: int, threads: int | None, q
 
     found = []
     for answerer in (popularity(graph.train), neighbour_vote(graph.train)):
-        with pacing(f"questions, {answerer.name}", sum(asked.counts.values()), quiet) as more:
-            figures = measure(answerer, asked, seed=seed, threads=threads, told=more)
+        with progress(quiet) as show:
+            told = partial(_advance, show, answerer.name, asked)
+            figures = measure(answerer, asked, seed=seed, threads=threads, told=told)
         found.append(Measured(answerer.name, figures))
     return found
 

@@ -1,15 +1,15 @@
-"""The commands that make graphs: import and build."""
+"""`halfgraph import` and `halfgraph build`: make a graph folder."""
 
 import contextlib
 import shutil
 from collections.abc import Iterator
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from halfgraph.cli.screen import Json, counting, note, print_json, print_table
+from halfgraph.cli.options import Json, Out, Quiet, Seed
+from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import HalfgraphError, SettingError
 
 if TYPE_CHECKING:
@@ -17,44 +17,22 @@ if TYPE_CHECKING:
     from halfgraph.graph.importing import Choices
 
 
-class Keep(StrEnum):
-    """Whether to keep or drop something."""
-
-    keep = "keep"
-    drop = "drop"
-
-
-class Untyped(StrEnum):
-    """How entities without a type get a type."""
-
-    vote = "vote"
-    thing = "thing"
-
-
-class Schema(StrEnum):
-    """What to do with statements about the vocabulary."""
-
-    aside = "aside"
-    use = "use"
-
-
-Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to make.", show_default=False)]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no tables.")]
+Keep = Literal["keep", "drop"]
 TypesOption = Annotated[
     str,
     typer.Option(
         "--types",
-        help="Where types come from: 'nearest' common super class of an entity's types, 'top' (the level-1 class "
-        "below the root), 'one' type for all, or a file of two columns: entity, type.",
+        help="How an entity gets its one type: 'nearest' (nearest common superclass of its stated types), 'top' "
+        "(their class just below the root), 'one' (one type for all), or a file with two columns: entity, type.",
     ),
 ]
 UntypedOption = Annotated[
-    Untyped, typer.Option(help="Type of an entity without a type: by the relations it takes part in, or Thing.")
+    Literal["vote", "thing"],
+    typer.Option(help="Type of an entity without a stated type: a vote by its relations, or Thing."),
 ]
-SmallestOption = Annotated[int, typer.Option(min=1, help="Types with fewer entities become Thing.")]
-SeedOption = Annotated[int, typer.Option(help="The seed of the split.")]
-PageOption = Annotated[int, typer.Option(min=1, help="Rows of a page, from an endpoint.")]
-PauseOption = Annotated[float, typer.Option(min=0.0, help="Seconds between two requests to an endpoint.")]
+SmallestOption = Annotated[int, typer.Option(min=1, help="Replace types with fewer entities by Thing.")]
+PageOption = Annotated[int, typer.Option(min=1, help="Endpoint: rows per request.")]
+PauseOption = Annotated[float, typer.Option(min=0.0, help="Endpoint: seconds between two requests.")]
 
 
 def import_(
@@ -62,71 +40,80 @@ def import_(
         list[str],
         typer.Argument(
             metavar="SOURCE...",
-            help="RDF or TSV/CSV files (.gz too), a folder with train/valid/test files, the address of a SPARQL "
-            "endpoint, - for standard input, or demo.",
+            help="RDF, TSV or CSV files (also .gz), a folder with train/valid/test files, the URL of a SPARQL "
+            "endpoint, - for standard input, or 'demo'.",
             show_default=False,
         ),
     ],
     out: Out,
-    format: Annotated[str | None, typer.Option(help="The format, if the file's ending does not tell it.")] = None,  # noqa: A002
+    format: Annotated[  # noqa: A002
+        str | None, typer.Option(help="File format, if the file extension does not tell it.", show_default=False)
+    ] = None,
     types: TypesOption = "nearest",
-    labels: Annotated[list[Path], typer.Option(help="A file of two columns: name, label.")] = [],  # noqa: B006
-    language: Annotated[str, typer.Option(help="The preferred language of labels.")] = "en",
-    untyped: UntypedOption = Untyped.vote,
+    labels: Annotated[list[Path], typer.Option(help="File with two columns: name, label.")] = [],  # noqa: B006
+    language: Annotated[str, typer.Option(help="Preferred language of labels.")] = "en",
+    untyped: UntypedOption = "vote",
     smallest_type: SmallestOption = 1,
-    blank_nodes: Annotated[Keep, typer.Option(help="Whether blank nodes are entities.")] = Keep.keep,
-    self_loops: Annotated[Keep, typer.Option(help="Whether triples from an entity to itself are kept.")] = Keep.keep,
+    blank_nodes: Annotated[Keep, typer.Option(help="Keep blank nodes as entities, or drop them.")] = "keep",
+    self_loops: Annotated[Keep, typer.Option(help="Keep triples from an entity to itself, or drop them.")] = "keep",
     schema: Annotated[
-        Schema, typer.Option(help="Statements about the vocabulary (subClassOf, domain, ...): set aside, or learnt.")
-    ] = Schema.aside,
-    base: Annotated[
-        str, typer.Option(help="The IRI that names which are no IRIs are relative to.")
-    ] = "http://halfgraph.local/",
-    header: Annotated[bool, typer.Option("--header", help="The first line of a table is a header.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Count malformed lines and set them aside.")] = False,
-    split: Annotated[str | None, typer.Option(help="Split the triples, such as 90/1/9.", show_default=False)] = None,
-    seed: SeedOption = 0,
-    endpoint_graph: Annotated[str | None, typer.Option(help="The named graph to read, from an endpoint.")] = None,
+        Literal["aside", "use"],
+        typer.Option(help="Statements about the vocabulary (subClassOf, domain, ...): only store, or learn them."),
+    ] = "aside",
+    base: Annotated[str, typer.Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
+    header: Annotated[bool, typer.Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
+    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
+    split: Annotated[
+        str | None, typer.Option(help="Split into train/valid/test, for example 90/1/9.", show_default=False)
+    ] = None,
+    seed: Seed = 0,
+    endpoint_graph: Annotated[
+        str | None, typer.Option(help="Endpoint: named graph to read.", show_default=False)
+    ] = None,
     page_size: PageOption = 10_000,
     pause: PauseOption = 0.5,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a graph folder of RDF, TSV, a published split, a SPARQL endpoint or the demo.
+    """Import RDF, TSV, a published split, a SPARQL endpoint or the demo into a graph folder.
 
     Example: halfgraph import people.ttl ontology.owl --types top --split 90/1/9 --out people
     """
-    from halfgraph.graph.catalogue import CATALOGUE
+    from halfgraph.graph.demo import CATALOGUE
     from halfgraph.graph.files import Reading
     from halfgraph.graph.importing import import_graph, import_named
 
     remote = any("://" in source for source in sources)
-    with counting("statements", quiet or json) as progress:
+    with progress(quiet or json) as show:
+
+        def advance(count: int) -> None:
+            show("statements", done=count)
+
         given = None if remote else format  # the pages of an endpoint are N-Triples
-        reading = Reading(given, skip_bad, header, blank_nodes.value, schema.value, base, remote, progress)
+        reading = Reading(given, skip_bad, header, blank_nodes, schema, base, remote, advance)
         choices = _choices(
             types,
             split,
             reading=reading,
             labels_files=tuple(labels),
             language=language,
-            untyped=untyped.value,
+            untyped=untyped,
             smallest_type=smallest_type,
-            self_loops=self_loops.value,
+            self_loops=self_loops,
             seed=seed,
         )
         if len(sources) == 1 and sources[0] in CATALOGUE:
             graph = import_named(CATALOGUE[sources[0]](), out, choices, sources[0])
         else:
-            ask = {"page_size": page_size, "pause": pause, "graph": endpoint_graph, "progress": progress}
+            ask = {"page_size": page_size, "pause": pause, "graph": endpoint_graph, "progress": advance}
             paths = [path for source in sources for path in _paths(source, out, ask)]
             graph = import_graph(paths, out, choices, named=sources if remote else None)
             shutil.rmtree(_pages(out), ignore_errors=True)
-    _show_import(graph, json, quiet)
+    _print_import(graph, json, quiet)
 
 
 def _choices(types: str, split: str | None, **others: Any) -> "Choices":
-    """The choices of an import, with a types file where `types` is the name of one."""
+    """Return the choices of an import; `types` may be the path of a types file."""
     from halfgraph.graph.importing import Choices
     from halfgraph.graph.splitting import Shares
 
@@ -134,20 +121,19 @@ def _choices(types: str, split: str | None, **others: Any) -> "Choices":
     if types in ("nearest", "top", "one"):
         return Choices(types=types, split=shares, **others)  # type: ignore[arg-type]
     if not Path(types).exists():
-        raise SettingError(
-            "--types", f'"{types}" is no file', advice="Pass nearest, top, one, or a file of two columns."
-        )
+        problem = f'there is no file "{types}"'
+        raise SettingError("--types", problem, advice="Pass nearest, top, one, or a file with two columns.")
     return Choices(types_file=Path(types), split=shares, **others)
 
 
 def _pages(out: Path) -> Path:
-    """Where the pages of an endpoint are kept until the graph is made of them, so that an import can go on."""
+    """Return the folder that keeps the pages of an endpoint until the graph is made, so that an import can resume."""
     return out.parent / f".{out.name}.pages"
 
 
 @contextlib.contextmanager
 def _kept_if_any(pages: Path) -> Iterator[None]:
-    """Nothing; the folder of pages is removed if an endpoint failed before it gave one."""
+    """Remove the folder of pages if the endpoint failed before it gave one."""
     try:
         yield
     except HalfgraphError:
@@ -157,7 +143,7 @@ def _kept_if_any(pages: Path) -> Iterator[None]:
 
 
 def _paths(source: str, out: Path, ask: dict[str, Any]) -> list[Path]:
-    """The files of a source; those of an endpoint are fetched first."""
+    """Return the files of a source; an endpoint is downloaded first."""
     if "://" not in source:
         return [Path(source)]
     from halfgraph.graph.folder import refuse_existing
@@ -169,17 +155,15 @@ def _paths(source: str, out: Path, ask: dict[str, Any]) -> list[Path]:
         return download(endpoint, _pages(out), graph=ask["graph"], progress=ask["progress"])
 
 
-def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
-    """Nothing; what was read and made is printed."""
-    description = graph.description
+def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
+    description, counts = graph.description, graph.description["counts"]
     if json:
-        print_json({**description["counts"], "fingerprint": graph.fingerprint, "report": description["report"]})
+        print_json({**counts, "fingerprint": graph.fingerprint, "report": description["report"]})
     elif not quiet:
-        rows = [(row["what"], row["count"], row["fate"]) for row in description["report"]]
-        print_table("What was read", ["", "", "what became of it"], rows)
+        rows = [(row["what"], row["count"], row["used_for"]) for row in description["report"]]
+        print_table("Import", ["Statements", "", "Used for"], rows)
         ways = [(count, way) for way, count in description["types"]["ways"].items()]
-        print_table("\nTypes", ["", "entities got theirs"], ways)
-        counts = description["counts"]
+        print_table("\nTypes", ["Entities", "Type given by"], ways)
         triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
         note(
             f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types, "
@@ -190,24 +174,30 @@ def _show_import(graph: "Graph", json: bool, quiet: bool) -> None:
 
 
 def build(
-    source: Annotated[str, typer.Argument(help="A graph folder, or the address of a SPARQL endpoint.")],
+    source: Annotated[str, typer.Argument(help="Graph folder, or the URL of a SPARQL endpoint.")],
     out: Out,
-    seeds: Annotated[Path | None, typer.Option(help="A file that names the seed entities, one on each line.")] = None,
-    seeds_query: Annotated[str | None, typer.Option(help="A SPARQL SELECT query that gives the seed entities.")] = None,
-    hops: Annotated[int, typer.Option(min=1, help="How many steps to go from the seeds, in either direction.")] = 2,
-    namespace: Annotated[str | None, typer.Option(help="Only predicates whose IRI begins with this.")] = None,
-    degree: Annotated[int, typer.Option(min=1, help="Remove entities of less degree, until all have it.")] = 1,
+    seeds: Annotated[
+        Path | None, typer.Option(help="File with the seed entities, one per line.", show_default=False)
+    ] = None,
+    seeds_query: Annotated[
+        str | None, typer.Option(help="SPARQL SELECT query that returns the seed entities.", show_default=False)
+    ] = None,
+    hops: Annotated[int, typer.Option(min=1, help="Maximum distance from the seeds, in either direction.")] = 2,
+    namespace: Annotated[
+        str | None, typer.Option(help="Keep only predicates whose IRI begins with this.", show_default=False)
+    ] = None,
+    degree: Annotated[int, typer.Option(min=1, help="Remove entities of lower degree, until none is left.")] = 1,
     types: TypesOption = "nearest",
-    untyped: UntypedOption = Untyped.vote,
+    untyped: UntypedOption = "vote",
     smallest_type: SmallestOption = 1,
-    split: Annotated[str, typer.Option(help="Shares of train, valid and test.")] = "90/1/9",
-    seed: SeedOption = 0,
+    split: Annotated[str, typer.Option(help="Split into train/valid/test.")] = "90/1/9",
+    seed: Seed = 0,
     page_size: PageOption = 10_000,
     pause: PauseOption = 0.5,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Make a data set by the paper's recipe: seeds, hops, a degree threshold, types and a split.
+    """Build a data set as in the paper: seeds, hops, a degree threshold, types and a split.
 
     Example: halfgraph build dbpedia --seeds cities.txt --namespace http://dbpedia.org/ontology/ --degree 10
     --types top --out db18
@@ -217,19 +207,19 @@ def build(
 
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:
-        raise SettingError("--seeds", "and --seeds-query are both given", advice="Give one of them.")
-    choices = _choices(types, split, untyped=untyped.value, smallest_type=smallest_type, seed=seed)
-    listed = read_seeds(seeds) if seeds is not None else None
-    with counting("triples", quiet or json) as progress:
+        raise SettingError("--seeds", "and --seeds-query are both given", advice="Pass one of them.")
+    choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, seed=seed)
+    names = read_seeds(seeds) if seeds is not None else None
+    with progress(quiet or json) as show:
         if "://" in source:
-            ask = {"page_size": page_size, "pause": pause, "progress": progress}
-            found, listed = _fetch_neighbourhood(source, out, listed, seeds_query, hops, namespace, ask)
+            ask = {"page_size": page_size, "pause": pause, "progress": lambda count: show("triples", done=count)}
+            large, names = _fetch_neighbourhood(source, out, names, seeds_query, hops, namespace, ask)
         else:
-            found = Graph.open(source)
-            listed = query_seeds(found, seeds_query) if seeds_query is not None else listed
-        graph = build(found, out, Recipe(listed, hops, namespace, degree), choices, source)
+            large = Graph.open(source)
+            names = query_seeds(large, seeds_query) if seeds_query is not None else names
+        graph = build(large, out, Recipe(names, hops, namespace, degree), choices, source)
         shutil.rmtree(_pages(out), ignore_errors=True)
-    _show_import(graph, json, quiet)
+    _print_import(graph, json, quiet)
 
 
 def _fetch_neighbourhood(
@@ -241,7 +231,7 @@ def _fetch_neighbourhood(
     namespace: str | None,
     ask: dict[str, Any],
 ) -> "tuple[Graph, list[str]]":
-    """What an endpoint has around the seeds, as a graph, and the seeds."""
+    """Download what an endpoint has around the seeds; return it as a graph, with the seeds that are in it."""
     from pyoxigraph import NamedNode
 
     from halfgraph.graph.files import Reading
@@ -253,15 +243,14 @@ def _fetch_neighbourhood(
         firsts = [next(iter(row.values())) for row in select(endpoint, query) if row]
         seeds = sorted({first.value for first in firsts if isinstance(first, NamedNode)})
     if seeds is None:
-        raise SettingError(
-            "--seeds", "is needed to build from an endpoint", advice="Give --seeds FILE or --seeds-query QUERY."
-        )
+        problem = "is needed to build from an endpoint"
+        raise SettingError("--seeds", problem, advice="Pass --seeds FILE or --seeds-query QUERY.")
     with _kept_if_any(_pages(out)):
         pages = neighbourhood(endpoint, seeds, _pages(out), hops=hops, namespace=namespace, progress=ask["progress"])
     shutil.rmtree(_pages(out) / "graph", ignore_errors=True)
     choices = Choices(reading=Reading(one_document=True))
     graph = import_graph(pages, _pages(out) / "graph", choices, named=[address])
-    found = [seed for seed in seeds if seed in graph.entities]  # one without a triple is no entity
-    if len(found) < len(seeds):
-        note(f"{len(seeds) - len(found):,} of {len(seeds):,} seeds take part in no triple")
-    return graph, found
+    used = [seed for seed in seeds if seed in graph.entities]
+    if len(used) < len(seeds):
+        note(f"{len(seeds) - len(used):,} of {len(seeds):,} seeds occur in no triple")
+    return graph, used

@@ -1,31 +1,23 @@
-"""The command that reads a SPARQL query, shows what it asks, and answers it exactly."""
+"""`halfgraph query`: show how a SPARQL query is read, and answer it exactly."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from halfgraph.cli.screen import Json, note, print_json, print_table
-
-
-class View(StrEnum):
-    """Which triples a query is asked of."""
-
-    whole = "whole"
-    known = "known"
-    train = "train"
+from halfgraph.cli.options import GraphFolder, Json, View
+from halfgraph.cli.output import note, print_json, print_table
 
 
 def query(
-    folder: Annotated[Path, typer.Argument(metavar="GRAPH", help="A graph folder.", show_default=False)],
-    sparql: Annotated[str, typer.Argument(help="A SPARQL query, a file of one, or - for standard input.")],
-    view: Annotated[View, typer.Option(help="Which triples to ask: all, without test, or training only.")] = View.whole,
-    top: Annotated[int, typer.Option(min=1, help="How many answers to show.")] = 10,
+    folder: GraphFolder,
+    sparql: Annotated[str, typer.Argument(help="SPARQL query, a file with one, or - for standard input.")],
+    view: View = "whole",
+    top: Annotated[int, typer.Option(min=1, help="Number of answers to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show what a SPARQL query asks, as a drawing and by its structure, and its exact answers.
+    """Show how a SPARQL query is read, as a drawing and by its structure, and its exact answers.
 
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """
@@ -39,9 +31,9 @@ def query(
 
     graph = Graph.open(folder)
     reading = read(sparql_text(sparql), graph)
-    answers = Exact(getattr(graph, view.value)).answers(reading.query)
+    answers = Exact(graph.view(view)).answers(reading.query)
     if reading.restriction:
-        answers = answers[allowed(open_store(graph, view.value), reading, graph, answers.tolist())]
+        answers = answers[allowed(open_store(graph, view), reading, graph, answers.tolist())]
     kept = answers[reading.offset :][: reading.limit]
     names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
     if json:
@@ -57,17 +49,17 @@ def query(
         return
     note(drawing(reading.query, graph, reading.target))
     if reading.restriction:
-        note(f"tested by the store: {reading.restriction}")
+        note(f"filtered by the store: {reading.restriction}")
     title = (
         f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure_name(reading.query)}"
     )
     print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
     if len(names) > top:
-        note(f"... and {len(names) - top:,} more; --top shows more of them")
+        note(f"... and {len(names) - top:,} more; --top N shows more")
 
 
 def sparql_text(given: str) -> str:
-    """The text of a query that is given as itself, as a file, or as - for standard input."""
+    """Return the text of a query given directly, as a file, or as - for standard input."""
     from halfgraph.errors import InputError
 
     if given == "-":

@@ -1,25 +1,22 @@
 """The command that makes the paper's Table 2 for a graph."""
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from halfgraph.cli.evaluate import print_report
-from halfgraph.cli.graph import Quiet
-from halfgraph.cli.screen import Json, note, print_json, training_bar
-from halfgraph.cli.train import RecipeName
+from halfgraph.cli.options import GraphOption, Json, Quiet, Recipe, Settings, Threads
+from halfgraph.cli.output import note, print_json
+from halfgraph.cli.train import training_progress
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
     from halfgraph.evaluation.reproduce import Entry
-    from halfgraph.training.loop import Progress, Told
 
 
 def reproduce(
-    graph: Annotated[Path, typer.Option("--graph", "-g", help="A graph folder with a split.", show_default=False)],
+    graph: GraphOption,
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder to make, or to go on with.", show_default=False)],
     rows: Annotated[
         str, typer.Option(help="The rows, with commas between; the paper's ten if not given.", show_default=False)
@@ -37,16 +34,12 @@ def reproduce(
         Path | None, typer.Option(help="A workload folder; without one questions are drawn.", show_default=False)
     ] = None,
     test: Annotated[int, typer.Option(min=1, help="Test questions of each structure, where they are drawn.")] = 10_000,
-    recipe: Annotated[RecipeName, typer.Option(help="How every row is trained.")] = RecipeName.default,
-    settings: Annotated[
-        list[str], typer.Option("--set", metavar="NAME=VALUE", help="A setting of every row, such as dim=64.")
-    ] = [],  # noqa: B006
+    recipe: Recipe = "default",
+    settings: Settings = [],  # noqa: B006
     baseline_questions: Annotated[
         int, typer.Option(min=1, help="At most so many of each structure for the baselines, at random.")
     ] = 2_000,
-    threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads; all cores if not given.", show_default=False)
-    ] = None,
+    threads: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,20 +62,20 @@ def reproduce(
     opened = Graph.open(graph)
     if not opened.has_split:
         raise SettingError("--graph", "has no split, so nothing is held out", advice="Import it with --split 90/1/9.")
-    named = work.entries(_rows(rows), seeds, _maker(recipe.value, settings))
+    named = work.entries(_rows(rows), seeds, _maker(recipe, settings))
     questions = Workload.open(workload, opened) if workload is not None else Plan(Counts(test=test), threads=threads)
     say = (lambda _: None) if quiet or json else note
-    begun = work.begin(out, opened, questions, steps, minutes, _maker(recipe.value, settings)(work.DEFAULT_ROW, 0), say)
+    begun = work.begin(out, opened, questions, steps, minutes, _maker(recipe, settings)(work.DEFAULT_ROW, 0), say)
     lead = [
         f"{begun.steps:,} steps a row, {sum(begun.asked.counts.values()):,} test questions of "
         f"{len(begun.asked.sets)} structures, {len(opened.entities):,} entities, graph {opened.fingerprint}."
     ]
-    about = {"graph": str(opened.path), "fingerprint": opened.fingerprint, "steps": begun.steps, "recipe": recipe.value}
+    about = {"graph": str(opened.path), "fingerprint": opened.fingerprint, "steps": begun.steps, "recipe": recipe}
     title = f"The paper's Table 2 for {opened.path.resolve().name}"
     work.measure_baselines(begun, baseline_questions, threads)
     for number, entry in enumerate(named, 1):
         say(f"{number} of {len(named)}: {entry.row}, seed {entry.seed}")
-        with _showing(quiet or json) as told:
+        with training_progress(quiet or json, lines=False) as told:
             work.measure_entry(begun, entry, threads, told)
         rows_so_far = rows_of(work.results(begun))
         write_table(out, title, rows_so_far, lead, about)  # after every row, for it may be interrupted
@@ -91,18 +84,6 @@ def reproduce(
     elif not quiet:
         print_report(brief_table(rows_so_far))
         note(f"{out}/table.md, table.json, report.html, auc.svg, apr.svg, mrr.svg")
-
-
-@contextlib.contextmanager
-def _showing(quiet: bool) -> "Iterator[Told]":
-    """What shows the progress of a run, where there is a terminal."""
-    with training_bar(quiet) as bar:
-
-        def told(progress: "Progress", loss: float) -> None:
-            if bar is not None:
-                bar(progress, loss, progress.history[-1] if progress.history else {})
-
-        yield told
 
 
 def _rows(given: str) -> list[str]:

@@ -1,42 +1,42 @@
-"""The command that shows what a graph is like: stats."""
+"""`halfgraph stats`: describe a graph."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from halfgraph.cli.screen import Json, print_json, print_table
+from halfgraph.cli.options import GraphFolder, Json
+from halfgraph.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
 
 
 def stats(
-    folder: Annotated[Path, typer.Argument(help="A graph folder.")],
+    folder: GraphFolder,
     json: Json = False,
-    plot: Annotated[Path | None, typer.Option(help="Write a picture of degrees and types to this file.")] = None,
+    plot: Annotated[
+        Path | None, typer.Option(help="Write a picture of degrees and types to this file.", show_default=False)
+    ] = None,
 ) -> None:
-    """Show what a graph is like: counts, types, degrees, frequent relations, leakage.
+    """Describe a graph: counts, types, degrees, frequent relations and leakage between its splits.
 
     Example: halfgraph stats people --plot people.png
     """
     from halfgraph.graph.folder import Graph
-    from halfgraph.graph.statistics import statistics
+    from halfgraph.graph.statistics import plot_graph, statistics
 
     graph = Graph.open(folder)
     figures = statistics(graph)
     if plot is not None:
-        from halfgraph.graph.plots import plot_graph
-
         plot_graph(graph, plot)
     if json:
         print_json(figures)
     else:
-        _show_stats(graph, figures)
+        _print_statistics(graph, figures)
 
 
-def _show_stats(graph: "Graph", figures: dict[str, Any]) -> None:
-    """Nothing; the figures of a graph are printed as tables."""
+def _print_statistics(graph: "Graph", figures: dict[str, Any]) -> None:
     from halfgraph.graph.vocabulary import local_name
 
     counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
@@ -46,11 +46,11 @@ def _show_stats(graph: "Graph", figures: dict[str, Any]) -> None:
     sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
     title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
     print_table(title, ["entities", ""], [(count, local_name(name)) for name, count in sizes[:15]])
-    shown = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
-    frequent = [(count, shown[name]) for name, count in figures["frequent_relations"].items()]
-    print_table("\nThe commonest relations", ["triples", ""], frequent)
-    leaks = [(split, *found.values()) for split, found in figures["leakage"].items() if found]
+    labels = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
+    frequent = [(count, labels[name]) for name, count in figures["frequent_relations"].items()]
+    print_table("\nMost frequent relations", ["triples", ""], frequent)
+    leaks = [(split, *shares.values()) for split, shares in figures["leakage"].items() if shares]
     if leaks:
         columns = ["", "another relation", "reversed", "entities not in train"]
-        title = "\nLeakage: the share of held-out pairs that train has under another relation, or reversed"
+        title = "\nLeakage: share of held-out pairs that train has under another relation, or reversed"
         print_table(title, columns, leaks)

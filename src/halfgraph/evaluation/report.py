@@ -10,6 +10,7 @@ from halfgraph.evaluation.protocol import HARD
 from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.ranking import HITS
 from halfgraph.evaluation.results import TYPES
+from halfgraph.graph.files import write_atomically
 from halfgraph.query.structures import structure_named
 
 Cell = str | int | float | None
@@ -211,15 +212,9 @@ def make_room(path: Path) -> None:
 
 
 def write_report(path: Path, text: str) -> None:
-    """Nothing; the file has the old text or the new one, never a part."""
+    """Write a report so that the file has the old text or the new one, never a part of it."""
     make_room(path)
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise _unwritable(path, error.strerror or str(error)) from error
+    write_atomically(path, text)
 
 
 def _unwritable(path: Path, why: str) -> FolderError:

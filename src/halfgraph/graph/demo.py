@@ -8,7 +8,7 @@ import csv
 import importlib.util
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -53,7 +53,6 @@ COUNTRIES = _spelled_out("""
     P.R.: Puerto Rico, V.I.: US Virgin Islands, MX: Mexico, JP: Japan, AU: Australia, UK: United Kingdom,
     Viet Nam: Vietnam
 """)
-# The last two are spelling mistakes of the source.
 STATES = _spelled_out("""
     AL: Alabama, AK: Alaska, AZ: Arizona, AR: Arkansas, CA: California, CO: Colorado, CT: Connecticut, DE: Delaware,
     DC: District of Columbia, FL: Florida, GA: Georgia, HI: Hawaii, ID: Idaho, IL: Illinois, IN: Indiana, IA: Iowa,
@@ -171,7 +170,6 @@ def _recent(rows: Iterable[Row]) -> Iterator[Row]:
 
 
 def _one(type_name: str, label: str) -> Entity:
-    """An entity whose plain label is its alone."""
     return Entity(type_name, (label,))
 
 
@@ -297,3 +295,6 @@ def _clashing(chosen: dict[Entity, int]) -> list[Entity]:
 def _name(label: str) -> str:
     """The label as a local name of SPARQL: "St. Mary's College, Moraga" gives St_Marys_College_Moraga."""
     return re.sub(r"[^\w-]+", "_", label.replace("'", "").replace("&", " and ")).strip("_-")
+
+
+CATALOGUE: Mapping[str, Callable[[], NamedTriples]] = {"demo": baseball}  # what `halfgraph import NAME` makes

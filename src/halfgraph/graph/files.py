@@ -1,10 +1,13 @@
-"""Files as bytes and lines: gzipped or not, from disk or standard input, with errors that say where."""
+"""Files: reading bytes and lines, gzipped or not, with errors that say where; writing whole files or none."""
 
 import codecs
+import contextlib
 import errno
 import gzip
 import io
+import os
 import sys
+import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -12,10 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from halfgraph.errors import InputError
+from halfgraph.errors import FolderError, InputError
 from halfgraph.graph.names import DEFAULT_BASE, Namer
 
 STANDARD_INPUT = Path("-")
+PART = ".part-"  # in the name of an incomplete file or folder, before the process and thread that write it
 GZIPPED = b"\x1f\x8b"
 UNPACK = "Unpack it first; of packed files only gzipped ones are read."
 # What a file begins with that can be named but not read, what to say of it, and what to do.
@@ -129,3 +133,27 @@ def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool
             yield number, line
     except BROKEN as error:
         raise broken_off(path, error, number + 1) from error
+
+
+@contextlib.contextmanager
+def atomic_path(path: Path, *, advice: str = "Choose another place.") -> Iterator[Path]:
+    """Path of a temporary file that takes the name `path` if the block ends without an error."""
+    part = part_path(path)
+    try:
+        yield part
+        part.replace(path)
+    except OSError as error:
+        raise FolderError(path, f"cannot be written: {error.strerror or error}", advice=advice) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def write_atomically(path: Path, content: str | bytes, *, advice: str = "Choose another place.") -> None:
+    """Write a file so that it has the old content or the new one, never a part of it."""
+    with atomic_path(path, advice=advice) as part:
+        part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def part_path(path: Path) -> Path:
+    """Return the name under which this thread writes a file or folder before it is complete."""
+    return path.parent / f".{path.name}{PART}{os.getpid()}-{threading.get_native_id()}"

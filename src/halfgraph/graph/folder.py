@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import shutil
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.files import is_full
+from halfgraph.graph.files import PART, is_full, part_path
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.names import Namer
 from halfgraph.graph.vocabulary import Texts, Vocabulary
@@ -25,7 +24,6 @@ from halfgraph.graph.vocabulary import Texts, Vocabulary
 FORMAT = 1
 DESCRIPTION = "graph.json"
 ASIDE = "aside.nq"
-PART = ".part-"  # in the name of a folder that is not complete, and then a process and a thread
 _AGAIN = "Import the graph again."
 # What each view of the graph is made of; a graph without a split has only the first.
 VIEWS = {
@@ -43,6 +41,7 @@ class Graph:
 
     path: Path
     description: Mapping[str, Any] = field(repr=False)
+    _views: dict[str, KnowledgeGraph] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def open(cls, path: str | Path) -> "Graph":
@@ -61,7 +60,7 @@ class Graph:
         if description.get("format") != FORMAT:
             problem = f"is of format {description.get('format')}, and this halfgraph reads format {FORMAT}"
             raise FolderError(path, problem, advice=_AGAIN)
-        return cls(path, _with_types(description))
+        return cls(path, _upgrade(description))
 
     @property
     def fingerprint(self) -> str:
@@ -95,39 +94,57 @@ class Graph:
         """What turns names into IRIs and back."""
         return Namer(self.description["base"])
 
-    @cached_property
+    @property
     def train(self) -> KnowledgeGraph:
-        """The training triples; all of them where there is no split."""
+        """The training triples; all triples if there is no split."""
         return self.view("train")
 
-    @cached_property
+    @property
     def valid(self) -> KnowledgeGraph:
         """The validation triples."""
         return self.view("valid")
 
-    @cached_property
+    @property
     def test(self) -> KnowledgeGraph:
         """The test triples."""
         return self.view("test")
 
-    @cached_property
+    @property
     def known(self) -> KnowledgeGraph:
         """The training and validation triples."""
-        return self.view("known") if self.has_split else self.train
+        return self.view("known")
 
-    @cached_property
+    @property
     def whole(self) -> KnowledgeGraph:
         """All triples."""
-        return self.view("whole") if self.has_split else self.train
+        return self.view("whole")
 
     def view(self, name: str) -> KnowledgeGraph:
-        """The triples of one or several splits; see VIEWS."""
+        """Return the triples of a view, a key of VIEWS; without a split, valid and test are empty."""
+        stored = name if self.has_split or name in ("valid", "test") else "train"
+        if stored not in self._views:
+            self._views[stored] = self._open_view(stored)
+        return self._views[stored]
+
+    def _open_view(self, name: str) -> KnowledgeGraph:
         relation_count = 2 * int(self.description["counts"]["relations"])
-        if not self.has_split and name in ("valid", "test"):
+        if not self.has_split and name != "train":
             return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
-        name = name if self.has_split else "train"
         starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
         return KnowledgeGraph(starts, relations, tails, self.types, relation_count)
+
+    def find_entity(self, iri: str) -> int | None:
+        """Return the entity that the graph's store knows by this IRI, or None."""
+        return self._find(self.entities, iri)
+
+    def find_relation(self, iri: str) -> int | None:
+        """Return the relation, in its own direction (an even number), with this IRI, or None."""
+        found = self._find(self.relations, iri)
+        return None if found is None else 2 * found
+
+    def _find(self, words: Vocabulary, iri: str) -> int | None:
+        ids = ((words.find(name), name) for name in self.namer.names(iri))
+        return next((found for found, name in ids if found is not None and self.namer.iri(name) == iri), None)
 
     def relation_name(self, relation: int) -> str:
         """The name of a directed relation; an inverse ends with ^-1."""
@@ -202,13 +219,13 @@ def refuse_existing(path: Path, *, made_by: str) -> None:
 @contextlib.contextmanager
 def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
     """A folder to fill that gets its name only when it is complete, and is removed if anything goes wrong."""
-    part = path.parent / f".{path.name}{PART}{os.getpid()}-{threading.get_native_id()}"
+    part = part_path(path)
     missing: list[Path] = []
     try:
         refuse_existing(path, made_by=made_by)
         missing = [parent for parent in path.parents if not parent.exists()]
         path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(path, part)
+        _remove_stale(path)
         part.mkdir()
         yield part
         part.rename(path)
@@ -223,16 +240,15 @@ def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
                 parent.rmdir()
 
 
-def _remove_stale(path: Path, own: Path) -> None:
-    """Nothing; what killed runs have left of a folder is removed."""
+def _remove_stale(path: Path) -> None:
+    """Remove the incomplete folders that killed processes left beside `path`."""
     for part in path.parent.glob(f".{glob.escape(path.name)}{PART}*"):
-        # In a container a run may well have the number that the killed one had.
-        if part == own or not _is_running(part.name.rpartition(PART)[2].partition("-")[0]):
+        # In a container a process may well have the number that the killed one had.
+        if part == part_path(path) or not _is_running(part.name.rpartition(PART)[2].partition("-")[0]):
             shutil.rmtree(part, ignore_errors=True)
 
 
 def _is_running(process: str) -> bool:
-    """Whether a process of this number is alive, as far as can be told."""
     try:
         os.kill(int(process), 0)
     except ProcessLookupError:
@@ -242,9 +258,12 @@ def _is_running(process: str) -> bool:
     return True
 
 
-def _with_types(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description with today's keys; folders of earlier versions say "kinds" instead of "types"."""
+def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
+    """Return the description with today's keys; earlier versions wrote "kinds" for types and "fate" for uses."""
     if "kinds" in description:
         description["types"] = description.pop("kinds")
         description["counts"]["types"] = description["counts"].pop("kinds")
+    for row in description.get("report", ()):
+        if "fate" in row:
+            row["used_for"] = row.pop("fate")
     return description

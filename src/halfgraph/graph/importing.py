@@ -14,7 +14,7 @@ import numpy as np
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph import __version__
-from halfgraph.errors import EmptyGraph, InputError
+from halfgraph.errors import EmptyGraph, InputError, suggest
 from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.files import Reading, excerpt
 from halfgraph.graph.folder import (
@@ -150,10 +150,8 @@ def _say_label(statements: Statements, namer: Namer, name: str, label: str) -> N
 
 def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> InputError:
     """The error for a types file that names an entity which the graph does not have."""
-    from rapidfuzz import process
-
-    nearest = [found for found, _, _ in process.extract(name, list(statements.names), limit=1, score_cutoff=80)]
-    meant = f" (did you mean {excerpt(nearest[0])}?)" if nearest else ""
+    near = suggest(name, list(statements.names), cutoff=80)
+    meant = f" (did you mean {excerpt(near[0])}?)" if near else ""
     advice = "Mend or remove the line, or pass --skip-bad to set such lines aside."
     return InputError(f"no entity {excerpt(name)} in this graph{meant}", path=path, line=line, advice=advice)
 
@@ -249,25 +247,29 @@ def _together(parts: dict[str, Triples], names: Sequence[str], *, forget: bool =
 
 
 def report(statements: Statements, given: int, counts: Mapping[str, int], choices: Choices) -> list[dict[str, Any]]:
-    """What was read and what became of it: rows of what, how many, and their fate."""
+    """Return what was read: rows of `what`, `count` and `used_for`."""
     seen = statements.counts
     used = sum(counts[name] for name in SPLITS if name in counts)
     rows = [
-        ("statements read", seen["read"], "sorted as below"),
-        ("triples of the graph", used, "learnt from"),
-        ("duplicates", given - used, "counted once"),
-        ("triples in more than one split", used - counts.get("whole", used), "kept as published"),
-        ("self-loops", seen["self-loops"], "dropped" if choices.self_loops == "drop" else "kept"),
-        ("literals", seen["literals"], "set aside, in the store"),
-        ("labels", len(statements.labels), "the best one for each name, shown to people"),
-        ("types", seen["types"], "used for types, in the store"),
-        ("types in a file", seen["types in a file"], "used for types, in the store"),
-        ("schema", seen["schema"], "set aside, in the store; subClassOf used for types"),
-        ("triple terms", seen["triple terms"], "set aside, in the store"),
-        ("in a named graph", seen["in a named graph"], "learnt from, and kept under that name in the store"),
-        ("blank nodes dropped", seen["blank nodes dropped"], "dropped, as asked"),
-        ("malformed", seen["malformed"], "skipped, as asked"),
-        ("types of unknown entities", seen["types of unknown entities"], "skipped, as asked"),
+        ("statements read", seen["read"], "all of the rows below"),
+        ("triples of the graph", used, "training and queries"),
+        ("duplicates", given - used, "nothing: each triple counts once"),
+        ("triples in more than one split", used - counts.get("whole", used), "every split, as published"),
+        (
+            "self-loops",
+            seen["self-loops"],
+            "nothing: dropped" if choices.self_loops == "drop" else "triples",
+        ),
+        ("literals", seen["literals"], "exact queries"),
+        ("labels", len(statements.labels), "display: the best label of each name"),
+        ("types", seen["types"], "types of entities, exact queries"),
+        ("types in a file", seen["types in a file"], "types of entities, exact queries"),
+        ("schema", seen["schema"], "exact queries; subClassOf also for types"),
+        ("triple terms", seen["triple terms"], "exact queries"),
+        ("in a named graph", seen["in a named graph"], "triples; exact queries of that graph"),
+        ("blank nodes dropped", seen["blank nodes dropped"], "nothing: --blank-nodes drop"),
+        ("malformed", seen["malformed"], "nothing: --skip-bad"),
+        ("types of unknown entities", seen["types of unknown entities"], "nothing: --skip-bad"),
     ]
     always = ("statements read", "triples of the graph", "duplicates")
-    return [{"what": what, "count": n, "fate": fate} for what, n, fate in rows if n or what in always]
+    return [{"what": what, "count": n, "used_for": use} for what, n, use in rows if n or what in always]

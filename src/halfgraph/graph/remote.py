@@ -32,11 +32,13 @@ from halfgraph.graph.endpoint import (
     select,
     wrong_content_type,
 )
+from halfgraph.graph.files import write_atomically
 from halfgraph.graph.statements import LABEL, OWL, RDF, RDFS, SUB_CLASS_OF, TYPE
 
 __all__ = ["Endpoint", "download", "neighbourhood", "select"]
 
 BATCH = 50  # entities in one VALUES
+MAKE_ROOM = "Make room, then run again."
 
 Progress = Callable[[int], None]
 
@@ -196,17 +198,7 @@ def _save(pages: _Pages, *, done: bool = False) -> None:
     """Nothing; what is complete is noted in the folder."""
     pages.done = done
     state = {**pages.recipe, "rows": pages.rows, "done": done}
-    _write(pages.folder / "state.json", json.dumps(state).encode())
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Nothing; the file appears whole or not at all."""
-    part = path.with_suffix(".part")
-    try:
-        part.write_bytes(content)
-        part.replace(path)
-    except OSError as error:
-        raise FolderError(path, f"cannot be written: {error.strerror}", advice="Make room, then run again.") from error
+    write_atomically(pages.folder / "state.json", json.dumps(state), advice=MAKE_ROOM)
 
 
 def _ask_pages(pages: _Pages, pattern: str, *, until_empty: bool) -> list[Path]:
@@ -226,7 +218,7 @@ def _next_page(pages: _Pages, pattern: str, offset: int) -> int:
     if pages.turn == len(pages.rows):
         rows, content = _fetch(pages, pattern, offset)
         if rows:
-            _write(pages.file(pages.turn), content)
+            write_atomically(pages.file(pages.turn), content, advice=MAKE_ROOM)
         pages.rows.append(rows)
         _save(pages)
     pages.turn += 1

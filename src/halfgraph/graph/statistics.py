@@ -1,12 +1,15 @@
 """What a graph is like: counts, degrees, the commonest relations, and how much its test triples leak."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import InputError, MissingPackage
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.vocabulary import local_name
 
 
 def statistics(graph: Graph) -> dict[str, Any]:
@@ -18,7 +21,7 @@ def statistics(graph: Graph) -> dict[str, Any]:
         "type_sizes": dict(zip(graph.types.names, graph.types.sizes.tolist(), strict=True)),
         "type_ways": graph.description["types"]["ways"],
         "frequent_relations": frequent_relations(graph),
-        "leakage": {name: leakage(graph.train, getattr(graph, name)) for name in ("valid", "test")},
+        "leakage": {name: leakage(graph.train, graph.view(name)) for name in ("valid", "test")},
         "report": graph.description["report"],
         "provenance": graph.description["provenance"],
     }
@@ -59,3 +62,25 @@ def leakage(train: KnowledgeGraph, held_out: KnowledgeGraph) -> dict[str, float]
 def _share(pairs: NDArray[np.int64], known: NDArray[np.int64]) -> float:
     """Which part of the pairs is known."""
     return round(float(np.isin(pairs, known).mean()), 4)
+
+
+def plot_graph(graph: Graph, path: Path) -> None:
+    """Write a picture of the degree distribution and the types."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        command = "pip install 'halfgraph[plots]'"
+        raise MissingPackage(package="matplotlib", needed_for="a picture", command=command) from error
+    figure = Figure(figsize=(10, 4), layout="constrained")
+    left, right = figure.subplots(1, 2)
+    degrees, counts = np.unique(graph.whole.degrees(), return_counts=True)
+    left.loglog(degrees, counts, "o", markersize=3, color="#1f6f8b")
+    left.set(title="Degrees", xlabel="triples an entity takes part in", ylabel="entities")
+    order = np.argsort(graph.types.sizes)[-20:]
+    names = [local_name(graph.types.names[k]).replace("$", r"\$") for k in order]  # a bare $ would begin a formula
+    right.barh(names, graph.types.sizes[order], color="#c26d3f")
+    right.set(title="Types" if len(graph.types) <= 20 else "The 20 largest types", xlabel="entities")
+    try:
+        figure.savefig(path, dpi=150)
+    except (ValueError, OSError) as error:
+        raise InputError(f"the picture cannot be written: {error}", path=path) from error

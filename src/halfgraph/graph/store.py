@@ -4,11 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from pyoxigraph import BlankNode, DefaultGraph, Literal, NamedNode, Quad, RdfFormat, Store, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import ASIDE, Graph, new_folder
-from halfgraph.graph.knowledge_graph import KnowledgeGraph
 
 
 def open_store(graph: Graph, view: str = "whole") -> Store:
@@ -40,7 +39,7 @@ def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
     aside = graph.path / ASIDE
     if not aside.stat().st_size:
         return
-    edges: KnowledgeGraph = getattr(graph, view)
+    edges = graph.view(view)
     for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
         if isinstance(quad.graph_name, DefaultGraph):
             yield quad
@@ -53,21 +52,22 @@ def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
 
 def _ids(graph: Graph, quad: Quad) -> tuple[int, int, int] | None:
     """The triple behind a statement in a named graph, if it is one of the graph's."""
-    relation = graph.relations.find(quad.predicate.value)
-    if relation is None or isinstance(quad.object, Literal):
-        return None
-    head, tail = (
-        graph.entities.find(f"_:{term.value}" if isinstance(term, BlankNode) else getattr(term, "value", ""))
-        for term in (quad.subject, quad.object)
-    )
-    return None if head is None or tail is None else (head, 2 * relation, tail)
+    relation = graph.find_relation(quad.predicate.value)
+    head, tail = (_entity(graph, term) for term in (quad.subject, quad.object))
+    return None if relation is None or head is None or tail is None else (head, relation, tail)
+
+
+def _entity(graph: Graph, term: object) -> int | None:
+    if isinstance(term, BlankNode):
+        return graph.entities.find(f"_:{term.value}")
+    return graph.find_entity(term.value) if isinstance(term, NamedNode) else None
 
 
 def _triples(graph: Graph, view: str) -> Iterator[Quad]:
     """The triples of a view."""
     term = graph.namer.term
     relations = [NamedNode(graph.namer.iri(name)) for name in graph.relations.names]
-    edges = getattr(graph, view)
+    edges = graph.view(view)
     for head in range(edges.entity_count):
         names, tails = edges.neighbours(head)
         forward = np.flatnonzero((names & 1) == 0)

@@ -10,6 +10,8 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.errors import nearest
+
 
 @dataclass(frozen=True)
 class Texts:
@@ -89,23 +91,20 @@ class Vocabulary:
     @cached_property
     def _searched(self) -> tuple[list[str], list[int]]:
         """What a search looks at, labels and last parts of names, with their ids; made when first needed."""
-        texts = [(_plain(local_name(name)), i) for i, name in enumerate(self.names)]
-        texts += [(_plain(label), i) for i, label in enumerate(self.labels) if label]
+        texts = [(_normalise(local_name(name)), i) for i, name in enumerate(self.names)]
+        texts += [(_normalise(label), i) for i, label in enumerate(self.labels) if label]
         distinct = sorted(set(texts), key=lambda found: found[1])
         return [text for text, _ in distinct], [i for _, i in distinct]
 
     def nearest(self, text: str, count: int = 3) -> list[int]:
         """The ids whose label or local name is most like the text, best first."""
-        from rapidfuzz import fuzz, process
-
         texts, ids = self._searched
-        wanted = _plain(local_name(text))
         # Twice as many: an id may be found by its name and by its label.
-        found = process.extract(wanted, texts, scorer=fuzz.ratio, limit=2 * count, score_cutoff=60)
-        return list(dict.fromkeys(ids[place] for _, _, place in found))[:count]
+        positions = nearest(_normalise(local_name(text)), texts, 2 * count)
+        return list(dict.fromkeys(ids[position] for position in positions))[:count]
 
 
-def _plain(text: str) -> str:
+def _normalise(text: str) -> str:
     """A text for comparison: small letters, and spaces for underscores."""
     return text.replace("_", " ").casefold()
 

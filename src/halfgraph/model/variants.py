@@ -3,9 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rapidfuzz import process
-
-from halfgraph.errors import SettingError
+from halfgraph.errors import SettingError, suggest
 from halfgraph.model.architecture import Architecture
 
 
@@ -51,9 +49,9 @@ def variant_named(name: str) -> Variant:
     if row is not None:
         return row
     known = [*SHORT, *(row.name for row in ROWS)]
-    nearest = process.extractOne(name, known)[0]
-    advice = f"Did you mean {nearest}? Known: {', '.join(known)}."
-    raise SettingError("--model", f'there is no model named "{name}"', advice=advice)
+    meant = "".join(f"Did you mean {near}? " for near in suggest(name, known))
+    problem = f'there is no model named "{name}"'
+    raise SettingError("--model", problem, advice=f"{meant}Known: {', '.join(known)}.")
 
 
 def architecture_of(variant: Variant, **settings: str | int | bool) -> Architecture:

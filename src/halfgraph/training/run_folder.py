@@ -16,6 +16,7 @@ from torch import Tensor
 
 from halfgraph import __version__
 from halfgraph.errors import FolderError, OtherGraph
+from halfgraph.graph import files
 from halfgraph.graph.folder import Graph
 from halfgraph.workload.folder import Workload
 
@@ -28,32 +29,24 @@ CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (
     "provenance.json",
     "README.md",
 )
+RESUME = "The last checkpoint is kept; make room and pass --resume."
 # Settings that runs of earlier versions do not say, and what these were made with.
 LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Nothing; the file has the old text or the new one, never a part."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        problem = f"cannot be written: {error.strerror or error}"
-        raise FolderError(path, problem, advice="The last checkpoint is kept; make room and pass --resume.") from error
+    """Write a file of a run so that it has the old text or the new one, never a part of it."""
+    files.write_atomically(path, text, advice=RESUME)
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, str]) -> None:
-    """Nothing; the tensors are written, the file being the old one or the new one."""
-    part = path.with_name(f".{path.name}.part")
-    try:
-        save_file({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, part, dict(about))
-        part.replace(path)
-    except (OSError, SafetensorError) as error:
-        part.unlink(missing_ok=True)
-        advice = "The last checkpoint is kept; make room and pass --resume."
-        raise FolderError(path, f"cannot be written: {error}", advice=advice) from error
+    """Write tensors so that the file has the old ones or the new ones, never a part of them."""
+    whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with files.atomic_path(path, advice=RESUME) as part:
+        try:
+            save_file(whole, part, dict(about))
+        except SafetensorError as error:
+            raise OSError(str(error)) from error
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

@@ -3,7 +3,6 @@
 import contextlib
 import gzip
 import json
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +12,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from halfgraph.errors import FolderError, InputError
-from halfgraph.graph.files import BROKEN, broken_off, open_input
+from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input
 from halfgraph.graph.folder import Graph, new_folder, refuse_existing
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import Structure
@@ -90,9 +89,8 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
         return
-    part = path.parent / f".{path.name}.part-{os.getpid()}"
     refuse_existing(path, made_by="the export")
-    try:
+    with atomic_path(path) as part:
         path.parent.mkdir(parents=True, exist_ok=True)
         with part.open("wb") as raw:
             if path.suffix == ".gz":
@@ -100,12 +98,6 @@ def new_file(path: Path) -> Iterator[IO[bytes]]:
                     yield cast(IO[bytes], packed)
             else:
                 yield raw
-        part.rename(path)
-    except OSError as error:
-        problem = f"cannot be written: {error.strerror or error}"
-        raise FolderError(path, problem, advice="Choose another place.") from error
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

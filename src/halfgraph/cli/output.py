@@ -1,0 +1,183 @@
+"""Terminal output: JSON and tables on stdout; notes and progress on stderr; answers and explanations."""
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from halfgraph.answering.schema import certainty, status
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from halfgraph.answering.schema import Answers, EmptyReason, Explanation, KnownAnswer, QueryEdge, QueryNode, Witness
+
+MAX_KNOWN = 20  # known answers in a table
+
+
+def print_json(value: Any) -> None:
+    """Print a value as one line of JSON."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Print a table; numbers are right-aligned with thousands separators."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(rows)
+    cells = [[Text(_format(value)) for value in row] for row in rows]  # as Text: a name may look like rich's markup
+    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))] if cells else []
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for i, column in enumerate(columns):
+        right = bool(numeric) and numeric[i]
+        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
+    for row in cells:
+        table.add_row(*row)
+    console = Console(soft_wrap=False)
+    console.print(Text(title, style="bold"), soft_wrap=True)
+    console.print(table)
+
+
+def _format(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
+
+
+def note(text: str) -> None:
+    """Print a line for people on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+class ProgressDisplay:
+    """Progress bars on stderr, one for each task; `visible` is false where stderr is no terminal."""
+
+    def __init__(self, bars: "Progress | None") -> None:
+        self._bars, self.visible = bars, bars is not None
+        self._tasks: dict[str, Any] = {}
+
+    def __call__(
+        self, task: str, *, done: int | None = None, more: int = 0, total: int | None = None, detail: str = ""
+    ) -> None:
+        """Show that `done` in all, or `more` than before, of `total` are finished."""
+        if self._bars is None:
+            return
+        if task not in self._tasks:
+            self._tasks[task] = self._bars.add_task(task, total=total, of="", detail="")
+        state = self._bars.tasks[self._tasks[task]]
+        finished = state.completed + more if done is None else done
+        rate = f", {finished / state.elapsed:,.0f}/s" if state.elapsed else ""
+        of = "" if total is None else f" of {total:,}"
+        self._bars.update(state.id, completed=finished, total=total, of=of, detail=detail or rate)
+
+
+@contextlib.contextmanager
+def progress(quiet: bool) -> Iterator[ProgressDisplay]:
+    """Display of progress on stderr; it shows nothing if quiet or if stderr is no terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield ProgressDisplay(None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    text = TextColumn("{task.description} {task.completed:,.0f}{task.fields[of]}{task.fields[detail]}")
+    columns = (BarColumn(bar_width=20), text, TimeElapsedColumn(), TextColumn("left"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        yield ProgressDisplay(bars)
+
+
+def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
+    """Print the answers, known ones first, then how the query was read and where it fails."""
+    known = [("known", _row(row), "", row.type or "", _short(row, short)) for row in answers.known[:MAX_KNOWN]]
+    predicted = [("predicted", row.label, certainty(row), row.type, short(row.entity)) for row in answers.predicted]
+    title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
+    score = "confidence" if any(row.confidence is not None for row in answers.predicted) else "score"
+    print_table(title, ["", "answer", score, "type", ""], [*known, *predicted])
+    if len(answers.known) > MAX_KNOWN:
+        note(f"... and {len(answers.known) - MAX_KNOWN:,} more known answers; --json or --format gives them all")
+    if answers.explanation.empty is not None:
+        note("\n" + "\n".join(why_empty(answers.explanation.empty)))
+    if answers.explanation.nodes:
+        note("\n" + "\n".join(drawing(answers.explanation, heads=heads)))
+    for text in answers.notes:
+        note(text)
+
+
+def _row(answer: "KnownAnswer") -> str:
+    return ", ".join(cell.label for cell in answer.row.values())
+
+
+def _short(answer: "KnownAnswer", short: Callable[[str], str]) -> str:
+    """Return the name of a known answer as a query would write it; a literal needs none beside its value."""
+    return "" if next(iter(answer.row.values())).type != "uri" else short(answer.entity)
+
+
+def why_empty(empty: "EmptyReason") -> list[str]:
+    """Return lines that explain why a query has no exact answer."""
+    lines = ["No exact answer: no triple of the graph matches", *(f"    {pattern}" for pattern in empty.part)]
+    if empty.without is None:
+        return lines
+    labels = ", ".join(answer.label for answer in empty.without.some)
+    more = ", ..." if empty.without.count > len(empty.without.some) else ""
+    plural = "answer" if empty.without.count == 1 else "answers"
+    return [*lines, f"Without this the query has {empty.without.count:,} {plural}: {labels}{more}"]
+
+
+def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
+    """Draw the query as a tree from its answer to its anchors, with the attention weight of each path."""
+    from halfgraph.query.rendering import hung
+
+    nodes = {node.id: node for node in explanation.nodes}
+    target = next(node for node in explanation.nodes if node.role == "target")
+    drawn: set[int] = set()
+
+    def below(node: "QueryNode") -> list[str]:
+        drawn.add(node.id)
+        branches = [branch(edge) for edge in explanation.edges if edge.target == node.id]
+        return [line for i, lines in enumerate(branches) for line in hung(lines, i == len(branches) - 1)]
+
+    def branch(edge: "QueryEdge") -> list[str]:
+        source = nodes[edge.source]
+        first = f"{_attention(edge, heads)}{_relation(edge)} ← {source.name}"
+        if source.role == "anchor":
+            return [first]
+        if source.id in drawn:
+            return [f"{first} (as above)"]
+        return [first + _likely(source), *below(source)]
+
+    return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
+
+
+def _relation(edge: "QueryEdge") -> str:
+    name = edge.label + ("⁻¹" if edge.inverse else "")
+    return f"not {name}" if edge.negated else f"either {name}" if edge.alternative else name
+
+
+def _attention(edge: "QueryEdge", heads: bool) -> str:
+    """Return the attention weight of a path at an intersection, with that of every head if asked for."""
+    if edge.attention is None:
+        return ""
+    by_head = f" [{' '.join(f'{weight:.0%}' for weight in edge.heads)}]" if heads and edge.heads else ""
+    return f"{edge.attention:.0%}{by_head} "
+
+
+def _likely(node: "QueryNode") -> str:
+    return f"  (likely {', '.join(entity.label for entity in node.likely)})" if node.likely else ""
+
+
+def print_witness(witness: "Witness") -> None:
+    """Print why an entity is an answer, triple by triple."""
+    answer = witness.answer
+    confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.0%}"
+    title = f"{answer.label} is {'known' if answer.known else f'predicted{confidence}'}"
+    values = ", ".join(f"{entity.variable} = {entity.label}" for entity in witness.witness)
+    print_table(
+        title + (f", with {values}" if values else ""),
+        ["subject", "relation", "object", ""],
+        [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples],
+    )
+    for text in witness.notes:
+        note(text)
