@@ -54,7 +54,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str)
     with pytest.raises(SettingError) as refused:
         training_settings("cga", "default", {name: 1})
     assert str(refused.value) == f'unknown setting "{name}"; did you mean "{nearest}"?'
-    with pytest.raises(SettingError, match=f"Did you mean {nearest}"):
+    with pytest.raises(SettingError, match=f'did you mean "{nearest}"'):
         given_values(None, [f"{name}=1"])
 
 

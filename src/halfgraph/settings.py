@@ -10,9 +10,7 @@ from halfgraph.errors import InputError, SettingError, suggest
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
-from halfgraph.training.run_folder import LATER
-
-RENAMED = {"kind_negatives": "type_negatives", "norm_by_kind": "norm_by_type"}  # by runs of earlier versions
+from halfgraph.training.run_folder import LATER, renamed
 
 
 @dataclass(frozen=True)
@@ -70,6 +68,7 @@ def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
     if config is not None:
         for name, value in _read_toml(config).items():
             values.update(value if isinstance(value, dict) else {name: value})
+        values = renamed(values)
         values.pop("name", None)  # of the section [model]
         if {*ARCHITECTURE_NAMES, *RECIPE_NAMES} <= {*values, *LATER}:  # a run's own
             values = LATER | values
@@ -120,8 +119,7 @@ def read_config(path: Path) -> TrainingSettings:
     """The settings that a run folder keeps."""
     sections = _read_toml(path)
     try:
-        written = sections["architecture"] | sections["recipe"]
-        values = LATER | {RENAMED.get(name, name): value for name, value in written.items()}
+        values = LATER | renamed(sections["architecture"] | sections["recipe"])
         architecture, recipe = (
             {name: values.pop(name) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
         )

@@ -115,7 +115,7 @@ def test_stats_are_shown_as_tables_with_names_as_they_are(run: Run) -> None:
     run("import", "a.tsv", "--types", "types.tsv", "--out", "[out]")
     outcome = run("stats", "[out]", "--plot", "picture.svg")
     assert outcome.code == 0
-    for words in ("[bold]", ":smile:", "[out], graph", "[red]", "maximum", "The commonest relations"):
+    for words in ("[bold]", ":smile:", "[out], graph", "[red]", "maximum", "Most frequent relations"):
         assert words in outcome.out
     assert Path("picture.svg").exists()
 
@@ -243,7 +243,7 @@ def test_bad_arguments_get_one_line_and_no_folder(run: Run) -> None:
         ("missing.nt",): ["missing.nt: no such file", "Check the path"],
         ("folder",): ["folder: the folder has no file named train"],
         ("a.tsv", "--types", "types.tsv"): ["types.tsv, line 1: no entity c in this graph", "--skip-bad"],
-        ("a.tsv", "--types", "nonsense"): ['--types: "nonsense" is no file', "nearest, top, one"],
+        ("a.tsv", "--types", "nonsense"): ['--types: there is no file "nonsense"', "nearest, top, one"],
         ("a.tsv", "--types", "folder"): ["folder: is a folder"],
         ("a.tsv", "--labels", "missing.tsv"): ["missing.tsv: no such file"],
         ("a.tsv", "--split", "nonsense"): ['--split: cannot read "nonsense"', "90/1/9"],
@@ -374,7 +374,7 @@ def test_a_data_set_is_built_from_an_endpoint(run: Run, endpoint: str) -> None:
     write(seeds__txt="http://example.org/a\nhttp://example.org/alone\n")
     outcome = run("build", endpoint, "--seeds", "seeds.txt", "--hops", "1", "--pause", "0", "--out", "out", "--json")
     assert json.loads(outcome.out)["entities"] == 2
-    assert "1 of 2 seeds take part in no triple" in outcome.err
+    assert "1 of 2 seeds occur in no triple" in outcome.err
     graph = Graph.open("out")
     assert graph.types.names == ("http://example.org/City",)
     assert graph.entities.label(0) == "The A"

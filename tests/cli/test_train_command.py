@@ -149,7 +149,7 @@ def test_a_run_of_some_minutes_draws_its_questions_on_the_fly(run: Run, monkeypa
 def test_a_graph_without_a_split_keeps_the_last_weights(run: Run) -> None:
     outcome = run("train", "whole", "--out", "run", "--steps", "3", *FEW, "--set", "neighbourhoods=0")
     assert outcome.code == 0
-    assert outcome.err.startswith("There is nothing to validate on (a graph needs a split for that)")
+    assert outcome.err.startswith("The graph has no validation triples, so the last weights are kept.")
     model, state = load_tensors(Path("run") / MODEL)[0], load_tensors(Path("run") / STATE)[0]
     assert all((state[f"weight.{name}"] == tensor).all() for name, tensor in model.items())
 
@@ -254,7 +254,7 @@ def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ("dims=3", "dims: is no setting. Did you mean dim?"),
+        ("dims=3", 'unknown setting "dims"; did you mean "dim"?'),
         ("dim=0", "dim: must be at least 1, found 0"),
         ("heads=0", "heads: must be at least 1, found 0"),
         ("dim=large", 'dim: takes a whole number, found "large"'),
@@ -274,7 +274,7 @@ def test_a_device_that_is_not_there_is_refused(run: Run, device: str) -> None:
 
     if torch.cuda.is_available() and device.startswith("cuda"):
         pytest.skip("there is one")
-    refused(run("train", "g", "--out", "run", "--device", device), f"--device: {device} is not there", "cpu")
+    refused(run("train", "g", "--out", "run", "--device", device), f"--device: there is no {device} on this machine", "cpu")
     assert not Path("run").exists()
 
 

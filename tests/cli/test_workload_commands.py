@@ -77,7 +77,7 @@ def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
 def test_a_sample_shows_its_questions_and_what_was_rejected(run: Run) -> None:
     outcome = run("sample", "g", "--out", "out", *FEW)
     assert outcome.code == 0
-    for words in ("Training questions", "Held-out questions", "3-inter_chain", "mean hard", "Rejected, and why"):
+    for words in ("Training questions", "Held-out questions", "3-inter_chain", "mean hard", "Rejected candidates"):
         assert words in outcome.out
     assert "questions/s" in outcome.err
     assert Workload.open("out", Graph.open("g")).description["graphs"] == {
@@ -135,7 +135,7 @@ def test_settings_out_of_their_range_are_a_matter_of_usage(run: Run, given: str)
 
 @pytest.mark.parametrize(
     ("structures", "said"),
-    [("2p,4x", 'there is none named "4x"'), ("4i", "4-inter cannot be drawn"), (" ,", "names no structure")],
+    [("2p,4x", 'there is none named "4x"'), ("4i", "4-inter cannot be sampled"), (" ,", "is empty")],
 )
 def test_structures_that_cannot_be_drawn_are_refused(run: Run, structures: str, said: str) -> None:
     refused(run("sample", "g", "--out", "out", "--structures", structures), said)
@@ -144,8 +144,8 @@ def test_structures_that_cannot_be_drawn_are_refused(run: Run, structures: str, 
 def test_what_the_graph_cannot_fill_is_said_and_the_rest_kept(run: Run) -> None:
     outcome = run("sample", "two", "--out", "out", "--json", *FEW)
     assert outcome.code == 0
-    assert "The graph has no split, so there are no validation and test questions." in outcome.err
-    assert "The graph gave only 0 of 10 train questions of 3-inter; the rest is kept." in outcome.err
+    assert "The graph has no split, so only training questions are sampled." in outcome.err
+    assert "Only 0 of 10 train questions of structure 3-inter were found in the graph." in outcome.err
     assert json.loads(outcome.out)["questions"]["train"]["1-chain"] == 4
 
 
@@ -165,7 +165,7 @@ def test_a_workload_goes_out_and_comes_in(run: Run) -> None:
     told = json.loads(outcome.out)
     assert (told["queries"], told["equal"], told["different"]) == (42, 42, [])
     assert told["graphs"]["test"] == {"easy_on": "train", "all_on": "whole", "tried": 42, "equal": 42}
-    assert "Taken as test questions: easy answers on the training graph, all answers on all triples" in outcome.err
+    assert "Imported as test questions: easy answers on the training triples, all answers on all triples" in outcome.err
     for name in ("anchors", "answers", "hard.values", "negatives.offsets", "missing"):
         again = Path("out") / f"test.2-inter.{name}.npy"
         assert again.read_bytes() == (Path("w") / again.name).read_bytes()
@@ -186,8 +186,8 @@ def test_published_queries_are_imported_and_verified(run: Run) -> None:
     outcome = run("workload", "import", "q.jsonl", "--graph", "g", "--out", "out", "--verify")
     assert outcome.code == 0
     assert "3-chain_union" in outcome.out
-    assert "Taken as valid questions" in outcome.err
-    assert "Set aside, as none of the named structures: 1 queries: with a negation that stands alone (1)" in outcome.err
+    assert "Imported as valid questions" in outcome.err
+    assert "Queries of other structures, set aside: 1: with a negation that stands alone (1)" in outcome.err
     assert f"{len(lines)} of {len(lines)} queries have just the answers that the graph gives" in outcome.err
 
 
@@ -261,5 +261,5 @@ def test_a_bar_with_the_pace_is_shown_on_a_terminal(run: Run, monkeypatch: pytes
     monkeypatch.setenv("COLUMNS", "120")
     outcome = run("sample", "g", "--out", "out", *FEW)
     assert outcome.code == 0
-    assert "questions, " in outcome.err
+    assert "questions 518 of 518, " in outcome.err
     assert "/s" in outcome.err

@@ -117,7 +117,7 @@ def _short(answer: "KnownAnswer", short: Callable[[str], str]) -> str:
 
 def why_empty(empty: "EmptyReason") -> list[str]:
     """Return lines that explain why a query has no exact answer."""
-    lines = ["No exact answer: no triple of the graph matches", *(f"    {pattern}" for pattern in empty.part)]
+    lines = ["No exact answer: the graph has no match for", *(f"    {pattern}" for pattern in empty.part)]
     if empty.without is None:
         return lines
     labels = ", ".join(answer.label for answer in empty.without.some)

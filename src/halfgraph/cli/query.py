@@ -36,10 +36,11 @@ def query(
         answers = answers[allowed(open_store(graph, view), reading, graph, answers.tolist())]
     kept = answers[reading.offset :][: reading.limit]
     names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
+    structure = structure_name(reading.query)
     if json:
         print_json(
             {
-                "structure": structure_name(reading.query),
+                "structure": structure,
                 "reads": one_line(reading.query, graph, reading.target),
                 "sparql": to_sparql(reading.query, graph, reading.target),
                 "tested_by_the_store": reading.restriction,
@@ -50,9 +51,7 @@ def query(
     note(drawing(reading.query, graph, reading.target))
     if reading.restriction:
         note(f"filtered by the store: {reading.restriction}")
-    title = (
-        f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure_name(reading.query)}"
-    )
+    title = f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure}"
     print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
     if len(names) > top:
         note(f"... and {len(names) - top:,} more; --top N shows more")

@@ -28,6 +28,7 @@ from halfgraph.training.run_folder import (
     load_tensors,
     provenance,
     read_provenance,
+    renamed,
     require_graph,
     source_of,
     write_atomically,
@@ -78,7 +79,7 @@ def _is_of(settings: Mapping[str, Mapping[str, Any]], text: str) -> bool:
     except tomllib.TOMLDecodeError:
         return False
     return all(
-        {**{name: LATER[name] for name in values if name in LATER}, **told.get(section, {})} == values
+        {**{name: LATER[name] for name in values if name in LATER}, **renamed(told.get(section, {}))} == values
         for section, values in settings.items()
     )
 

@@ -32,6 +32,7 @@ CONFIG, MODEL, STATE, METRICS, PROVENANCE, CARD = (
 RESUME = "The last checkpoint is kept; make room and pass --resume."
 # Settings that runs of earlier versions do not say, and what these were made with.
 LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
+RENAMED = {"kind_negatives": "type_negatives", "norm_by_kind": "norm_by_type"}  # settings by their earlier names
 
 
 def write_atomically(path: Path, text: str) -> None:
@@ -47,6 +48,11 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], about: Mapping[str, 
             save_file(whole, part, dict(about))
         except SafetensorError as error:
             raise OSError(str(error)) from error
+
+
+def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings under their names of today."""
+    return {RENAMED.get(name, name): value for name, value in settings.items()}
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
