@@ -274,7 +274,9 @@ def test_a_device_that_is_not_there_is_refused(run: Run, device: str) -> None:
 
     if torch.cuda.is_available() and device.startswith("cuda"):
         pytest.skip("there is one")
-    refused(run("train", "g", "--out", "run", "--device", device), f"--device: there is no {device} on this machine", "cpu")
+    refused(
+        run("train", "g", "--out", "run", "--device", device), f"--device: there is no {device} on this machine", "cpu"
+    )
     assert not Path("run").exists()
 
 
