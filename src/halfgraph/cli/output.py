@@ -128,7 +128,7 @@ def why_empty(empty: "EmptyReason") -> list[str]:
 
 def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
     """Draw the query as a tree from its answer to its anchors, with the attention weight of each path."""
-    from halfgraph.query.rendering import hung
+    from halfgraph.query.rendering import indent_branches
 
     nodes = {node.id: node for node in explanation.nodes}
     target = next(node for node in explanation.nodes if node.role == "target")
@@ -136,8 +136,7 @@ def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
 
     def below(node: "QueryNode") -> list[str]:
         drawn.add(node.id)
-        branches = [branch(edge) for edge in explanation.edges if edge.target == node.id]
-        return [line for i, lines in enumerate(branches) for line in hung(lines, i == len(branches) - 1)]
+        return indent_branches([branch(edge) for edge in explanation.edges if edge.target == node.id])
 
     def branch(edge: "QueryEdge") -> list[str]:
         source = nodes[edge.source]

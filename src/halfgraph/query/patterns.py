@@ -1,7 +1,7 @@
-"""A query as the patterns of the paper's Definition 1, and back: edges between named variables and known entities."""
+"""A query as the patterns of the paper's Definition 1: edges between named variables and known entities."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfgraph.query.rewriting import disjuncts
@@ -14,8 +14,10 @@ from halfgraph.query.tree import (
     Union,
     check_negations,
     children,
+    is_variable,
     nodes,
     shared_variables,
+    type_of,
 )
 
 Term = Anchor | str  # a known entity, or the name of a variable
@@ -23,7 +25,7 @@ Term = Anchor | str  # a known entity, or the name of a variable
 
 @dataclass(frozen=True)
 class Edge:
-    """That a relation leads from a term to a variable."""
+    """A relation leads from a term to a variable."""
 
     source: Term
     relation: int
@@ -32,7 +34,7 @@ class Edge:
 
 @dataclass(frozen=True)
 class OfType:
-    """That a variable is of a type."""
+    """A variable is of a type."""
 
     variable: str
     type_id: int
@@ -40,7 +42,7 @@ class OfType:
 
 @dataclass(frozen=True)
 class Equals:
-    """That a variable is a known entity."""
+    """A variable is a known entity."""
 
     variable: str
     anchor: Anchor
@@ -48,7 +50,7 @@ class Equals:
 
 @dataclass(frozen=True)
 class Either:
-    """That one of several groups of patterns holds."""
+    """One of several groups of patterns holds."""
 
     variable: str
     groups: tuple["Group", ...]
@@ -56,7 +58,7 @@ class Either:
 
 @dataclass(frozen=True)
 class Not:
-    """That patterns do not hold of a variable; their other variables are their own."""
+    """Patterns do not hold of a variable; their other variables are used nowhere else."""
 
     variable: str
     group: "Group"
@@ -67,120 +69,111 @@ Group = tuple[Pattern, ...]
 
 
 def flatten(query: Query, target: str = "answer") -> Group:
-    """The patterns of a query; its variables are v1, v2, ... in an order in which each comes after its sources.
+    """Return the patterns of a query; its variables are v1, v2, ..., each after its sources.
 
-    An intersection is the same variable as its parts. Where a variable is used twice in a query with unions, the
-    unions are drawn to the front: only so is it plain which uses go together.
+    An intersection is the same variable as its parts. If a query with unions uses a variable twice, the unions come
+    first: only then is it clear which uses belong together.
     """
     check_negations(query)
-    return _flat(query, target, 0)
+    return _flatten(query, target, 0)
 
 
-def _flat(query: Query, target: str, used: int) -> Group:
-    """The patterns of a query, its variables named from a number on."""
-    if any(isinstance(node, Union) for node in nodes(query, negated=False)) and _shares(query):
-        return (Either(target, tuple(_flat(one, target, used) for one in disjuncts(query))),)
+def _flatten(query: Query, target: str, used: int) -> Group:
+    """Return the patterns of a query, its variables numbered after `used`."""
+    has_union = any(isinstance(node, Union) for node in nodes(query, negated=False))
+    if has_union and shared_variables(query, negated=False):
+        return (Either(target, tuple(_flatten(disjunct, target, used) for disjunct in disjuncts(query))),)
     names = _names(query, target, used)
     numbers = [int(name[1:]) for name in names.values() if re.fullmatch(r"v\d+", name)]
-    return _group(query, _Named(names, max([used, *numbers])))
+    return _group(query, names, max([used, *numbers]))
 
 
-def _shares(query: Query) -> bool:
-    """Whether a variable outside of negations is used twice."""
-    outside = {id(node) for node in nodes(query, negated=False)}
-    return any(id(node) in outside for node in shared_variables(query))
-
-
-@dataclass(frozen=True)
-class _Named:
-    """The variable of each node (by its id), and a number that no name goes beyond."""
-
-    names: Mapping[int, str]
-    used: int
+Names = Mapping[int, str]  # the variable of each node, by the node's id
 
 
 def _names(query: Query, target: str, used: int) -> dict[int, str]:
-    """The variable of each node (by its id): nodes that meet in an intersection or a union are one variable."""
+    """Name the variable of each node; a node and the parts that meet in it are one variable."""
     order = [node for node in nodes(query, negated=False) if not isinstance(node, Negate)]
-    meeting = {id(node): id(node) for node in order}  # one node for all that meet
+    representative = {id(node): id(node) for node in order}
     for node in order:
-        for part in children(node) if isinstance(node, Intersect | Union) else ():
-            if not isinstance(part, Anchor | Negate):
-                old, new = meeting[id(part)], meeting[id(node)]
-                meeting |= {one: new for one, met in meeting.items() if met == old}
+        for part in () if isinstance(node, Project) else children(node):
+            if is_variable(part):
+                old, new = representative[id(part)], representative[id(node)]
+                representative |= {key: new for key, value in representative.items() if value == old}
     numbered = (f"v{number}" for number in range(used + 1, used + len(order) + 2) if f"v{number}" != target)
-    names = dict(zip(_sources_first(order, meeting), numbered, strict=False)) | {meeting[id(query)]: target}
-    return {one: names[met] for one, met in meeting.items() if met in names}
+    names = dict(zip(_sources_first(order, representative), numbered, strict=False))
+    names[representative[id(query)]] = target
+    return {key: names[value] for key, value in representative.items() if value in names}
 
 
-def _sources_first(order: Sequence[Query], meeting: Mapping[int, int]) -> list[int]:
-    """The variables, each after those that lead to it where that can be; the target is left out."""
-    sources: dict[int, set[int]] = {meeting[id(node)]: set() for node in order if not isinstance(node, Anchor)}
+def _sources_first(order: Sequence[Query], representative: Mapping[int, int]) -> list[int]:
+    """Order the variables, each after its sources if possible; the target is left out."""
+    sources: dict[int, set[int]] = {representative[id(node)]: set() for node in order if is_variable(node)}
     for node in order:
-        if isinstance(node, Project) and not isinstance(node.source, Anchor):
-            sources[meeting[id(node)]].add(meeting[id(node.source)])
-    sources.pop(meeting[id(order[-1])], None)
+        if isinstance(node, Project) and is_variable(node.source):
+            sources[representative[id(node)]].add(representative[id(node.source)])
+    sources.pop(representative[id(order[-1])], None)
     waiting = dict.fromkeys(sources)
-    found: list[int] = []
+    ordered: list[int] = []
     while waiting:
-        ready = (one for one in waiting if waiting.keys().isdisjoint(sources[one]))
-        found.append(next(ready, next(iter(waiting))))
-        del waiting[found[-1]]
-    return found
+        ready = (variable for variable in waiting if waiting.keys().isdisjoint(sources[variable]))
+        ordered.append(next(ready, next(iter(waiting))))
+        del waiting[ordered[-1]]
+    return ordered
 
 
-def _group(query: Query, named: _Named) -> Group:
-    """The patterns of a query, each once; those inside a union or a negation stay inside."""
+def _group(query: Query, names: Names, used: int) -> Group:
+    """Return the patterns of a query, each once; those inside a union or a negation stay inside."""
     if isinstance(query, Anchor):
-        return (Equals(named.names[id(query)], query),)
+        return (Equals(names[id(query)], query),)
     order = nodes(query, negated=False)
     unions = [node for node in order if isinstance(node, Union)]
     inside = {id(node) for union in unions for part in union.parts for node in nodes(part)}
-    own = [node for node in order if id(node) not in inside and not isinstance(node, Anchor | Negate)]
-    return tuple(dict.fromkeys(pattern for node in own for pattern in _patterns(node, named)))
+    outside = [node for node in order if id(node) not in inside and is_variable(node)]
+    return tuple(dict.fromkeys(pattern for node in outside for pattern in _patterns(node, names, used)))
 
 
-def _patterns(node: Project | Intersect | Union, named: _Named) -> Iterable[Pattern]:
-    """What a node says by itself."""
-    name = named.names[id(node)]
+def _patterns(node: Query, names: Names, used: int) -> Iterator[Pattern]:
+    """Yield the patterns of one node."""
+    name = names[id(node)]
     match node:
         case Project():
-            source = node.source if isinstance(node.source, Anchor) else named.names[id(node.source)]
+            source = node.source if isinstance(node.source, Anchor) else names[id(node.source)]
             yield Edge(source, int(node.relation), name)
         case Intersect():
             yield from (Equals(name, part) for part in node.parts if isinstance(part, Anchor))
             negated = (part.part for part in node.parts if isinstance(part, Negate))
-            yield from (Not(name, _flat(part, name, named.used)) for part in negated)
+            yield from (Not(name, _flatten(part, name, used)) for part in negated)
         case Union():
-            inner = (_Named({**named.names, id(part): name}, named.used) for part in node.parts)
-            yield Either(name, tuple(_group(part, one) for part, one in zip(node.parts, inner, strict=True)))
-    if node.type_id is not None:
-        yield OfType(name, node.type_id)
+            yield Either(name, tuple(_group(part, {**names, id(part): name}, used) for part in node.parts))
+    type_id = type_of(node)
+    if type_id is not None:
+        yield OfType(name, type_id)
 
 
 def variables(group: Group) -> list[str]:
-    """The variables of some patterns, v2 before v10; those of a negation are its own."""
-    found: set[str] = set()
+    """Return the variables of the patterns, v2 before v10, without those that only occur in negations."""
+    names: set[str] = set()
     for pattern in group:
         match pattern:
             case Edge():
-                found |= {term for term in (pattern.source, pattern.target) if isinstance(term, str)}
+                names |= {term for term in (pattern.source, pattern.target) if isinstance(term, str)}
             case OfType() | Equals() | Not():
-                found.add(pattern.variable)
+                names.add(pattern.variable)
             case Either():
-                found |= {pattern.variable, *(name for some in pattern.groups for name in variables(some))}
-    return sorted(found, key=by_name)
+                names |= {pattern.variable, *(name for part in pattern.groups for name in variables(part))}
+    return sorted(names, key=by_name)
 
 
 def by_name(name: str) -> list[tuple[int, str]]:
-    """What to sort names by: numbers in them count as numbers."""
+    """Return a sort key by which numbers inside names count as numbers."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]
 
 
 def build(
     edges: Sequence[Edge], types: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
 ) -> dict[str, Query]:
-    """The node of each variable; the edges differ, and the order has each variable after its sources.
+    """Return the node of each variable; `order` has each variable after its sources.
 
     `others` are further parts of a variable: entities, unions and negations.
     """

@@ -1,6 +1,6 @@
-"""The meaning `Spelled`: a query on a graph as one line of text, as SPARQL, and as a drawing for the terminal.
+"""A query as one line of text, as SPARQL, and as a drawing for the terminal.
 
-All three name the variables alike: ?answer, and ?v1, ?v2, ... so that each comes after those it is found from.
+All three use the same names of variables: ?answer, and ?v1, ?v2, ..., each after its sources.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ from halfgraph.sparql.prefixes import Prefixes
 
 
 def one_line(query: Query, graph: Graph, target: str = "answer") -> str:
-    """The query with labels, as in the paper's Figure 1: ?answer . ∃ ?v1 : guest(Escape Clause, ?v1) ∧ ..."""
+    """Return the query with labels, as in the paper's Figure 1: ?answer . ∃ ?v1 : guest(Escape Clause, ?v1) ∧ ..."""
     return f"?{target} . {Labelled(graph).claim(flatten(query, target), target)}"
 
 
 def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
-    """The query as SPARQL that means just the same; only the prefixes that it uses are declared."""
+    """Return the query as equivalent SPARQL; only the prefixes that it uses are declared."""
     group = flatten(query, target)
     writer = Sparql(graph, Prefixes.of(graph), [])
     body = indent(writer.block(group), "  ")
@@ -32,39 +32,39 @@ def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
 
 
 def drawing(query: Query, graph: Graph, target: str = "answer") -> str:
-    """The query as a tree of lines, from the answer to the known entities; a variable used twice is drawn once."""
-    return "\n".join(Drawn(Labelled(graph), flatten(query, target)).lines(target))
+    """Return the query as a tree of lines, from the answer to the known entities; a shared variable is drawn once."""
+    return "\n".join(Drawing(Labelled(graph), flatten(query, target)).lines(target))
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Patterns by the labels that people read."""
+    """Patterns written with labels."""
 
     graph: Graph
 
     def term(self, term: Term) -> str:
-        """A variable, or the label of an entity."""
+        """Return a variable, or the label of an entity."""
         return f"?{term}" if isinstance(term, str) else self.graph.entities.label(int(term.entity))
 
     def relation(self, relation: int) -> str:
-        """The label of a relation; an inverse ends with ⁻¹."""
+        """Return the label of a relation; an inverse ends with ⁻¹."""
         return self.graph.relations.label(relation // 2) + ("⁻¹" if relation & 1 else "")
 
     def type_id(self, type_id: int) -> str:
-        """The last part of a type's name."""
+        """Return the local name of a type."""
         return local_name(self.graph.types.names[type_id])
 
     def claim(self, group: Group, target: str) -> str:
-        """Patterns about a variable that all hold, with the other variables that there must be."""
+        """Return the patterns about a variable, with the other variables quantified."""
         bound = ", ".join(f"?{name}" for name in variables(group) if name != target)
         return (f"∃ {bound} : " if bound else "") + self.formula(group)
 
     def formula(self, group: Group) -> str:
-        """Patterns that all hold."""
+        """Return the conjunction of the patterns."""
         return " ∧ ".join(map(self.atom, group))
 
     def atom(self, pattern: Pattern) -> str:
-        """One pattern."""
+        """Return one pattern."""
         match pattern:
             case Edge():
                 return f"{self.relation(pattern.relation)}({self.term(pattern.source)}, ?{pattern.target})"
@@ -73,31 +73,29 @@ class Labelled:
             case Equals():
                 return f"?{pattern.variable} = {self.term(pattern.anchor)}"
             case Either():
-                choices = (
-                    f"({self.formula(some)})" if len(some) > 1 else self.formula(some) for some in pattern.groups
-                )
+                formulas = ((group, self.formula(group)) for group in pattern.groups)
+                choices = (f"({formula})" if len(group) > 1 else formula for group, formula in formulas)
                 return f"({' ∨ '.join(choices) or 'false'})"
             case Not(group=(Equals(anchor=anchor),)):
                 return f"?{pattern.variable} ≠ {self.term(anchor)}"
             case Not():
-                claim = self.claim(pattern.group, pattern.variable)
-                return f"¬({claim})"
+                return f"¬({self.claim(pattern.group, pattern.variable)})"
 
 
 @dataclass(frozen=True)
 class Sparql:
-    """Patterns as SPARQL; the shortened IRIs are collected on the way."""
+    """Patterns as SPARQL; collects the IRIs that were shortened."""
 
     graph: Graph
     prefixes: Prefixes
     iris: list[str]
 
     def block(self, group: Group) -> str:
-        """Patterns that all hold, a line each."""
+        """Return the patterns, one on each line."""
         return "\n".join(map(self.line, group))
 
     def line(self, pattern: Pattern) -> str:
-        """One pattern; an inverse relation is written in the direction of the triples."""
+        """Return one pattern; an inverse relation is written in the direction of the triples."""
         match pattern:
             case Edge():
                 ends = [self.term(pattern.source), f"?{pattern.target}"]
@@ -116,11 +114,11 @@ class Sparql:
                 return f"FILTER NOT EXISTS {{\n{indent(self.block(pattern.group), '  ')}\n}}"
 
     def term(self, term: Term) -> str:
-        """A variable, or the IRI of an entity."""
+        """Return a variable, or the IRI of an entity."""
         return f"?{term}" if isinstance(term, str) else self.iri(self.graph.entities.name(int(term.entity)))
 
     def iri(self, name: str) -> str:
-        """The IRI of a name, as short as it can be."""
+        """Return the shortened IRI of a name."""
         if isinstance(self.graph.namer.term(name), BlankNode):
             raise InputError(
                 f"{name} is a blank node, which SPARQL cannot name: there it would be a variable",
@@ -131,50 +129,53 @@ class Sparql:
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Drawing:
     """Patterns as lines: under each variable what leads to it."""
 
     labels: Labelled
     group: Group
 
     def lines(self, target: str) -> list[str]:
-        """The whole drawing."""
+        """Return the whole drawing."""
         return [self.head(target), *self.below(target, set())]
 
     def head(self, variable: str) -> str:
-        """A variable with its types, marked where more than one line leads to it."""
-        uses = sum(isinstance(one, Edge) and one.source == variable for one in self.group)
+        """Return a variable with its types, marked if it is shared."""
+        uses = sum(isinstance(pattern, Edge) and pattern.source == variable for pattern in self.group)
         return f"?{variable}{self.types(variable)}" + (" (shared)" if uses > 1 else "")
 
     def types(self, variable: str) -> str:
-        """The types that a variable is said to be of."""
-        said = (one.type_id for one in self.group if isinstance(one, OfType) and one.variable == variable)
-        return "".join(f" : {self.labels.type_id(type_id)}" for type_id in said)
+        """Return the types of a variable."""
+        patterns = (pattern for pattern in self.group if isinstance(pattern, OfType))
+        types = (pattern.type_id for pattern in patterns if pattern.variable == variable)
+        return "".join(f" : {self.labels.type_id(type_id)}" for type_id in types)
 
     def below(self, variable: str, seen: set[str]) -> list[str]:
-        """The lines under a variable."""
+        """Return the lines under a variable."""
         seen.add(variable)
         branches = [branch for pattern in self.group for branch in self.branches(variable, pattern, seen)]
-        return [line for place, branch in enumerate(branches) for line in hung(branch, place == len(branches) - 1)]
+        return indent_branches(branches)
 
     def branches(self, variable: str, pattern: Pattern, seen: set[str]) -> Iterator[list[str]]:
-        """What one pattern hangs under a variable."""
+        """Yield the branches of one pattern under a variable."""
         match pattern:
             case Edge(source=source, target=target) if target == variable:
                 yield self.branch(pattern, source, seen)
             case Equals() if pattern.variable == variable:
                 yield [f"= {self.labels.term(pattern.anchor)}"]
             case Either() if pattern.variable == variable:
-                for word, some in zip(["either", *["or"] * len(pattern.groups)], pattern.groups, strict=False):
-                    drawn = Drawn(self.labels, some)
-                    yield [word + drawn.types(variable), *drawn.below(variable, set())]
-
+                for number, group in enumerate(pattern.groups):
+                    yield self.inner("or" if number else "either", variable, group)
             case Not() if pattern.variable == variable:
-                drawn = Drawn(self.labels, pattern.group)
-                yield ["not" + drawn.types(variable), *drawn.below(variable, set())]
+                yield self.inner("not", variable, pattern.group)
+
+    def inner(self, word: str, variable: str, group: Group) -> list[str]:
+        """Return the branch of a group of its own."""
+        drawing = Drawing(self.labels, group)
+        return [word + drawing.types(variable), *drawing.below(variable, set())]
 
     def branch(self, edge: Edge, source: Term, seen: set[str]) -> list[str]:
-        """An edge and what is under its source; a variable drawn above is named only."""
+        """Return an edge and what is under its source; a variable drawn above is only named."""
         arrow = f"{self.labels.relation(edge.relation)} ← "
         if not isinstance(source, str):
             return [arrow + self.labels.term(source)]
@@ -183,7 +184,10 @@ class Drawn:
         return [arrow + self.head(source), *self.below(source, seen)]
 
 
-def hung(branch: Sequence[str], last: bool) -> list[str]:
-    """A branch with the lines that tie it to the one above."""
-    first, *rest = branch
-    return [f"{'└─' if last else '├─'} {first}", *(f"{'   ' if last else '│  '}{line}" for line in rest)]
+def indent_branches(branches: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of several branches, connected to the parent above them."""
+    lines: list[str] = []
+    for number, (first, *rest) in enumerate(branches, 1):
+        head, indentation = ("└─ ", "   ") if number == len(branches) else ("├─ ", "│  ")
+        lines += [head + first, *(indentation + line for line in rest)]
+    return lines
