@@ -17,9 +17,9 @@ from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.store import open_store
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.embedding import Index
-from halfgraph.prediction.link_predictor import Scale
-from halfgraph.prediction.predictors import Weighing
+from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.link_predictor import LinkWeights
+from halfgraph.prediction.predictors import FittedWeights
 from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
@@ -33,18 +33,18 @@ ASKED = 10_000  # queries whose exact answers are compared
 WARM = 3_000  # queries before batches are timed: most templates are read by then
 TIMED = 400  # of three patterns
 LARGE = 1_000_000  # entities
-SCALE = Scale(
+SCALE = LinkWeights(
     bias=-12.0,
     cosine=10.0,
-    back=6.0,
+    inverse_cosine=6.0,
     level=-0.5,
     vote=0.8,
     rules=0.1,
     popularity=0.3,
-    ends=-0.5,
-    often=0.3,
-    breadth=0.4,
-    asked=3.0,
+    is_tail=-0.5,
+    log_tail_count=0.3,
+    log_known_tails=0.4,
+    anchored_without_tail=3.0,
 )  # as runs have it
 
 
@@ -56,10 +56,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         graph = _graph(Path(folder))
         encoder = Encoder(Architecture(), graph.train, torch.Generator().manual_seed(0))
-        engine = Engine(graph, Index.of(encoder), weighing=Weighing(SCALE, {}))
+        engine = Engine(graph, EmbeddingIndex.of(encoder), fitted=FittedWeights(SCALE, {}))
         judge_exactness(verdicts, engine)
-        judge_latency(verdicts, engine, "vector", median=10, most=30)
-        judge_latency(verdicts, engine, "scored", median=25, most=60)
+        judge_latency(verdicts, engine, "embedding", median=10, most=30)
+        judge_latency(verdicts, engine, "links", median=25, most=60)
         judge_batches(verdicts, engine)
     judge_size(verdicts)
     verdicts.leave()
@@ -154,7 +154,7 @@ def judge_size(verdicts: Verdicts) -> None:
     )
     types = EntityTypes(("thing",), np.array([0, LARGE], dtype=np.int64))
     graph = KnowledgeGraph.of(triples.astype(np.int32), types, 40)
-    index = Index.of(Encoder(Architecture(), graph, torch.Generator().manual_seed(0)))
+    index = EmbeddingIndex.of(Encoder(Architecture(), graph, torch.Generator().manual_seed(0)))
     none = np.empty(0, np.int32)
     times = []
     for _ in range(40):

@@ -10,7 +10,7 @@ from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.embedding import EmbeddingIndex
 
 CITIES = [f"city{i}" for i in range(6)]
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }"
@@ -31,4 +31,4 @@ def engine_of(graph: Graph, view: str = "whole", **settings: object) -> Engine:
     """An engine with fresh weights."""
     architecture = Architecture(**{"dim": 8, "heads": 2, **settings})  # type: ignore[arg-type]
     encoder = Encoder(architecture, graph.train, torch.Generator().manual_seed(0))
-    return Engine(graph, Index.of(encoder), view)
+    return Engine(graph, EmbeddingIndex.of(encoder), view)

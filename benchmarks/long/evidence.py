@@ -1,7 +1,7 @@
-"""What each ingredient of the evidence for an edge gives: `benchmarks/long/evidence.py RUN QUERIES [--limit N]`.
+"""Ablation of the link features: `benchmarks/long/evidence.py RUN QUERIES [--limit N]`.
 
-The weights are fitted anew without one ingredient at a time, and the queries of a file are answered by edges: filtered
-Hits@3 by structure and mean MRR, as rows of a Markdown table.
+The link weights are fitted again without one feature at a time, and the queries of a file are answered by links:
+filtered Hits@3 by structure and mean MRR, as rows of a Markdown table.
 """
 
 import argparse
@@ -11,19 +11,20 @@ import numpy as np
 import torch
 
 from halfgraph.api import open_run
-from halfgraph.evaluation.questions import Asked, of_file
+from halfgraph.evaluation.questions import EvaluationSet, of_file
 from halfgraph.evaluation.results import evaluate
-from halfgraph.prediction.answerers import MeaningAnswerer
-from halfgraph.prediction.fitting import EVIDENCE, PAIRS, fit
-from halfgraph.prediction.link_executor import Scored
-from halfgraph.prediction.link_predictor import Edges, Scale
+from halfgraph.prediction.base import QueryPredictor
+from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.link_executor import LinkExecutor
+from halfgraph.prediction.link_fitting import OPTIONAL, PAIRS, fit_link_weights
+from halfgraph.prediction.link_predictor import LinkPredictor, LinkWeights
 
-MODEL = ("cosine", "back")
-CHANGES = ((), *((name,) for name in EVIDENCE), MODEL, tuple(name for name in EVIDENCE if name not in MODEL))
+MODEL = ("cosine", "inverse_cosine")
+CHANGES = ((), *((name,) for name in OPTIONAL), MODEL, tuple(name for name in OPTIONAL if name not in MODEL))
 
 
 def main() -> None:
-    """Nothing; fits and prints."""
+    """Fit and print."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("run", type=Path)
     arguments.add_argument("queries", type=Path)
@@ -35,20 +36,20 @@ def main() -> None:
     torch.set_num_threads(1)
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
-    edges = Edges.of(encoder, graph.train, Scale())
+    links = LinkPredictor.of(EmbeddingIndex.of(encoder), graph.train, LinkWeights())
     with of_file(given.queries, graph, given.limit, given.seed) as asked:
         names = [questions.structure.short for questions in asked.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
         for off in CHANGES:
-            scale = fit(edges, graph.valid, given.seed, pairs=given.pairs, off=off)
-            print(row(", ".join(off) or "(nothing)", edges.another(scale), asked, names, given), flush=True)
+            weights = fit_link_weights(links, graph.valid, given.seed, pairs=given.pairs, off=off)
+            print(row(", ".join(off) or "(nothing)", links.copy(weights), asked, names, given), flush=True)
 
 
-def row(name: str, edges: Edges, asked: Asked, names: list[str], given: argparse.Namespace) -> str:
-    """The row of some weights."""
-    answerer = MeaningAnswerer(name, lambda: Scored(edges.another()))
-    figures = evaluate(answerer, asked, seed=given.seed, threads=given.threads)
+def row(name: str, links: LinkPredictor, asked: EvaluationSet, names: list[str], given: argparse.Namespace) -> str:
+    """Return the row of a set of weights."""
+    predictor = QueryPredictor(name, lambda: LinkExecutor(links.copy()).scores)
+    figures = evaluate(predictor, asked, seed=given.seed, threads=given.threads)
     hits, ranks = ([values[structure] for structure in names] for values in (figures["hits"]["3"], figures["mrr"]))
     return f"| {name} | {' | '.join(f'{hit:.3f}' for hit in hits)} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |"
 

@@ -17,7 +17,7 @@ from halfgraph.evaluation.protocol import paper_scores
 from halfgraph.evaluation.ranking import scored
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
-from halfgraph.prediction.answerers import VectorAnswerer
+from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.settings import given_values, training_settings
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import load_encoder, new_encoder, run, start
@@ -92,7 +92,9 @@ def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int
     one_edge = next(some for some in questions if some.structure.short == "1p")
     assert one_edge.hard is not None
     sizes = np.diff(one_edge.hard.offsets)
-    ranked = np.repeat(1 / sizes, sizes) / scored(VectorAnswerer(best), one_edge).ranks  # each question counts once
+    ranked = (
+        np.repeat(1 / sizes, sizes) / scored(EmbeddingPredictor.of(best), one_edge).ranks
+    )  # each question counts once
     mrr = ranked.sum() / len(one_edge)
     return f"| {change or 'default'} | {ended.step:,} | {seconds:,.0f} | {figures} | {mrr:.3f} |"
 

@@ -16,12 +16,14 @@ import numpy as np
 import torch
 
 from halfgraph.api import open_run
-from halfgraph.evaluation.questions import Asked, drawn, of_file
+from halfgraph.evaluation.questions import EvaluationSet, drawn, of_file
 from halfgraph.evaluation.results import evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.baselines import neighbour_vote
-from halfgraph.prediction.predictors import MODES, Modes, Weighing
+from halfgraph.prediction.modes import MODES
+from halfgraph.prediction.predictors import Predictors
+from halfgraph.prediction.witness import find_witness
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from measure import MB, Verdicts
@@ -42,7 +44,7 @@ def main() -> None:
     torch.set_num_threads(1)
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
-    modes = Modes(encoder, graph.train, Weighing.load(given.run))
+    modes = Predictors.load(given.run, encoder, graph.train)
     verdicts = Verdicts(f"Answers edge by edge, {given.run}, {given.limit} of each structure, seed {given.seed}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with of_file(given.queries, graph, given.limit, given.seed) as asked:
@@ -52,13 +54,13 @@ def main() -> None:
     verdicts.leave()
 
 
-def judge_cost(verdicts: Verdicts, modes: Modes, asked: Asked, before: int) -> None:
+def judge_cost(verdicts: Verdicts, modes: Predictors, asked: EvaluationSet, before: int) -> None:
     """Nothing; how long a query takes on one thread, all nine structures alike, and what memory that needs."""
-    meaning, times = modes.scored(), []
+    executor, times = modes.link_executor(), []
     for questions in asked.sets:
         for row in range(min(len(questions), 110)):
             begun = time.perf_counter()
-            meaning.scores(questions.query(row))
+            executor.scores(questions.query(row))
             times.append((row >= 10, 1000 * (time.perf_counter() - begun)))  # the first ten warm up
     warm = np.array([took for counts, took in times if counts])
     _at_most(verdicts, "median of a query, ms", float(np.median(warm)), 15)
@@ -67,18 +69,18 @@ def judge_cost(verdicts: Verdicts, modes: Modes, asked: Asked, before: int) -> N
     _at_most(verdicts, "peak memory beyond the graph and the model, MB", peak / MB, 1000)
 
 
-def judge_quality(verdicts: Verdicts, modes: Modes, graph: Graph, asked: Asked, seed: int) -> None:
+def judge_quality(verdicts: Verdicts, modes: Predictors, graph: Graph, asked: EvaluationSet, seed: int) -> None:
     """Nothing; the table, and the best way held against the targets."""
-    answerers = [modes.answerer(mode) for mode in MODES] + [neighbour_vote(graph.train)]
+    predictors = [modes.predictor(mode) for mode in MODES] + [neighbour_vote(graph.train)]
     found: dict[str, dict[str, Any]] = {}
     print("| Hits@3 | " + " | ".join(NINE) + " | mean | mean MRR |")
-    for answerer in answerers:
-        figures = evaluate(answerer, asked, seed=seed, threads=2)
+    for predictor in predictors:
+        figures = evaluate(predictor, asked, seed=seed, threads=2)
         ranks = [figures["mrr"].get(name, 0.0) for name in NINE]
         hits = [figures["hits"]["3"].get(name, 0.0) for name in NINE]
-        found[answerer.name] = {"hits": np.array(hits), "mrr": np.array(ranks)}
+        found[predictor.name] = {"hits": np.array(hits), "mrr": np.array(ranks)}
         cells = " | ".join(f"{hit:.3f}" for hit in hits)
-        print(f"| {answerer.name} | {cells} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |", flush=True)
+        print(f"| {predictor.name} | {cells} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |", flush=True)
     best = max(MODES, key=lambda mode: float(found[mode]["hits"].mean()))
     own = found[best]
     print(f"The best way: {best}.")
@@ -89,9 +91,9 @@ def judge_quality(verdicts: Verdicts, modes: Modes, graph: Graph, asked: Asked, 
     _at_least(verdicts, "structures not behind the neighbour vote (MRR)", ahead, 9)
 
 
-def judge_witnesses(verdicts: Verdicts, modes: Modes, graph: Graph, seed: int) -> None:
+def judge_witnesses(verdicts: Verdicts, modes: Predictors, graph: Graph, seed: int) -> None:
     """Nothing; how often the best witness of a right answer with one missing triple names a true missing one."""
-    meaning, right, seen = modes.scored(), 0, 0
+    executor, right, seen = modes.link_executor(), 0, 0
     for questions, missing in zip(*_with_missing(graph, seed), strict=True):
         assert questions.hard is not None
         for row in range(len(questions)):
@@ -99,7 +101,8 @@ def judge_witnesses(verdicts: Verdicts, modes: Modes, graph: Graph, seed: int) -
             single = np.flatnonzero(missing[first:last] == 1)
             if not len(single):
                 continue
-            steps = meaning.witness(questions.query(row), int(questions.hard.values[first + single[0]])).steps
+            answer = int(questions.hard.values[first + single[0]])
+            steps = find_witness(executor, questions.query(row), answer).steps
             lacking = [step for step in steps if not step.known]
             seen += 1
             right += any(_has(graph.whole, step.head, int(step.node.relation), step.tail) for step in lacking)

@@ -17,8 +17,8 @@ from halfgraph.graph.demo import CATALOGUE
 from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.answerers import VectorAnswerer
-from halfgraph.prediction.calibrating import calibrate
+from halfgraph.prediction.calibration_fitting import calibrate
+from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.settings import TrainingSettings, read_config, training_settings
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import load_encoder, new_encoder, run, start
@@ -120,7 +120,7 @@ def evaluate(run: PathLike, graph: folder.Graph | None = None, *, limit: int = 1
     """Measure a run on newly sampled test questions, at most `limit` of each query structure."""
     opened = open_run(run, graph)
     questions = drawn(opened.graph, "test", limit, seed)
-    return Evaluation(figures_of(VectorAnswerer(opened.encoder), questions, seed=seed))
+    return Evaluation(figures_of(EmbeddingPredictor.of(opened.encoder), questions, seed=seed))
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,10 @@ import pytest
 
 from asked import engine_of
 from halfgraph.errors import SettingError
-from halfgraph.prediction.calibrating import validation_questions
 from halfgraph.prediction.calibration import Calibration, Curve
-from halfgraph.prediction.predictors import MODES, weigh
+from halfgraph.prediction.calibration_fitting import validation_questions
+from halfgraph.prediction.modes import MODES
+from halfgraph.prediction.predictors import fit_weights
 from halfgraph.query.structures import match_structure
 from small_runs import people
 
@@ -21,9 +22,9 @@ CHAIN = "SELECT ?x { <person1> <livesIn>/<inCountry> ?x }"
 def engine(tmp_path_factory):
     graph = people(tmp_path_factory.mktemp("people"), count=120)
     made = engine_of(graph, "train")
-    weighing = weigh(made.index.encoder, graph, validation_questions(graph, 0, each=20), 0)
-    assert weighing is not None
-    return replace(made, weighing=weighing)
+    fitted = fit_weights(made.index.encoder, graph, validation_questions(graph, 0, each=20), 0)
+    assert fitted is not None
+    return replace(made, fitted=fitted)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -33,8 +34,8 @@ def test_answers_come_in_the_order_of_the_modes_scores(engine, mode, text):
     assert found.mode == mode
     query = engine.templates.read(text).query
     structure, anchors, relations = match_structure(query)
-    answerer = engine.modes.answerer(mode, likely=True)
-    scores = answerer.scores(structure, np.array([anchors]), np.array([relations]))[0].copy()
+    predictor = engine.modes.predictor(mode, likely=True)
+    scores = predictor.scores(structure, np.array([anchors]), np.array([relations]))[0].copy()
     known = [engine.names.find(one.entity) for one in found.known]
     scores[known] = -np.inf
     best = np.sort(scores)[::-1][: len(found.predicted)]
@@ -44,13 +45,13 @@ def test_answers_come_in_the_order_of_the_modes_scores(engine, mode, text):
 
 
 def test_without_a_name_the_best_mode_is_taken(engine, graph):
-    assert engine.ask(TEXT).mode == "both"
-    assert engine_of(graph).ask("SELECT ?x { ?x <lives_in> <city1> }").mode == "vector"
+    assert engine.ask(TEXT).mode == "ensemble"
+    assert engine_of(graph).ask("SELECT ?x { ?x <lives_in> <city1> }").mode == "embedding"
     with pytest.raises(SettingError, match="calibrate"):
-        engine_of(graph).ask("SELECT ?x { ?x <lives_in> <city1> }", mode="scored")
+        engine_of(graph).ask("SELECT ?x { ?x <lives_in> <city1> }", mode="links")
 
 
-@pytest.mark.parametrize("mode", ["scored", "both"])
+@pytest.mark.parametrize("mode", ["links", "ensemble"])
 @pytest.mark.parametrize("text", [TEXT, CHAIN])
 def test_the_triples_of_a_witness_by_edges_are_in_the_graph_or_have_a_probability(engine, mode, text):
     predicted = engine.ask(text, top=1, mode=mode).predicted[0]
@@ -69,8 +70,8 @@ def test_the_triples_of_a_witness_by_edges_are_in_the_graph_or_have_a_probabilit
 
 def test_a_missing_triple_is_as_sure_as_the_answer_of_a_one_edge_question(engine):
     curve = Curve([0.0, 1.0], [0.25, 0.25], 10, "platt")
-    sure = replace(engine, calibration=Calibration({"scored": {"1p": curve}}))
-    best = engine.ask(TEXT, top=1, mode="scored").predicted[0].entity
-    missing = [triple for triple in sure.explain(TEXT, best, mode="scored").triples if not triple.known]
+    sure = replace(engine, calibration=Calibration({"links": {"1p": curve}}))
+    best = engine.ask(TEXT, top=1, mode="links").predicted[0].entity
+    missing = [triple for triple in sure.explain(TEXT, best, mode="links").triples if not triple.known]
     assert [triple.confidence for triple in missing] == [0.25] * len(missing)
     assert missing

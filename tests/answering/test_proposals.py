@@ -20,7 +20,7 @@ SELECT ?s ?p ?o ?sure ?answer {
 
 
 def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(graph, tmp_path):
-    calibration = Calibration({"vector": {"1p": Curve([-1, 1], [0.25, 0.25], 9, "platt")}})
+    calibration = Calibration({"embedding": {"1p": Curve([-1, 1], [0.25, 0.25], 9, "platt")}})
     engine = engine_of(graph)
     object.__setattr__(engine, "calibration", calibration)
     predicted = engine.ask(TEXT, top=4).predicted

@@ -24,7 +24,7 @@ def test_the_curves_are_made_anew(tmp_path, capsys):
     (tmp_path / "run" / FILE).unlink()
     code, out, _ = calibrated(capsys, tmp_path / "run", "--json")
     assert code == 0
-    assert {row["mode"] for row in json.loads(out)["curves"]} == {"both", "scored", "vector"}
+    assert {row["mode"] for row in json.loads(out)["curves"]} == {"ensemble", "links", "embedding"}
     assert (tmp_path / "run" / FILE).read_text() == before
     assert "isotonic" in calibrated(capsys, tmp_path / "run")[1] or "platt" in out
 

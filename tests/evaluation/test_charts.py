@@ -1,9 +1,10 @@
+import re
 from xml.etree import ElementTree
 
 import pytest
 
-from halfgraph.evaluation.charts import BOTTOM, HEIGHT, TOP, Bars, charts, svg
-from halfgraph.evaluation.comparing import Measured, rows_of
+from halfgraph.evaluation.charts import BOTTOM, HEIGHT, TOP, Bars, charts, reliability_charts, reliability_svg, svg
+from halfgraph.evaluation.comparing import Measured, Row, rows_of
 
 SPACE = "{http://www.w3.org/2000/svg}"
 BARS = Bars("Title <1>", ["1p", "2i-hard"], [("a & b", [60.0, 50.0]), ("c", [62.0, None])], True, ["2i-hard"])
@@ -60,3 +61,21 @@ def test_several_rows_are_compared_with_one_another_and_one_with_the_baselines()
     assert auc.relative
     assert [name for name, _ in auc.series] == ["CGA", "GQE"]
     assert [name for name, _ in mrr.series] == ["CGA", "GQE", "popularity"]
+
+
+BINS = {
+    "1p": {"confidence": [0.05, 0.5], "right": [0.0, 0.75], "answers": [8, 4]},
+    "2i": {"confidence": [0.95], "right": [1.0], "answers": [3]},
+}
+ROW = Row("CGA", {"calibration": {"ece": {"1p": 0.12, "2i": 0.05}, "bins": BINS}}, None, (0,), {})
+
+
+def test_the_chart_has_a_point_for_each_bin_where_it_belongs():
+    points = [tuple(map(float, found)) for found in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', reliability_svg(BINS))]
+    assert points == [(51.0, 336.0), (186.0, 111.0), (321.0, 36.0)]
+    assert "1p: 4 answers, 50% sure, 75% right" in reliability_svg(BINS)
+
+
+def test_only_rows_with_confidences_have_a_chart():
+    assert [title for title, _ in reliability_charts([ROW])] == ["Confidence and what is right, CGA"]
+    assert reliability_charts([Row("popularity", {}, None, (), {})]) == []

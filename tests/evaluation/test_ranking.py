@@ -1,6 +1,5 @@
 """Filtered ranks, AUC and APR against plain loops, scikit-learn and scipy."""
 
-import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -16,10 +15,11 @@ from sklearn.metrics import roc_auc_score
 from halfgraph.evaluation.measures import Column, Measures, measures_of
 from halfgraph.evaluation.metrics import NotANumber, percentiles
 from halfgraph.evaluation.protocol import paper_scores
-from halfgraph.evaluation.ranking import Scored, in_order, missing_triples, scored
+from halfgraph.evaluation.ranking import ScoredQuestions, missing_triples, scored
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.answerers import Scores, VectorAnswerer
+from halfgraph.prediction.base import Scores
+from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import DRAWN, Structure, structure_named
 from halfgraph.query.tree import Project, nodes
@@ -36,7 +36,7 @@ ENTITIES = 12
 
 @dataclass
 class Fixed:
-    """An answerer whose scores for a query are a row of a table: the row of its first anchor."""
+    """An predictor whose scores for a query are a row of a table: the row of its first anchor."""
 
     table: Scores
     name: str = "fixed"
@@ -52,7 +52,7 @@ class Case:
     """Questions with answers and negatives drawn by lot, and scores of few values, so that many tie."""
 
     questions: Questions
-    answerer: Fixed
+    predictor: Fixed
 
 
 def case(seed: int, count: int = 9, short: str = "2i", values: int = 4) -> Case:
@@ -88,7 +88,7 @@ def slow_rank(scores: Scores, answer: int, answers: set[int]) -> float:
 
 def slow_ranks(case: Case, which: str) -> list[list[float]]:
     """The ranks of a question's easy or hard answers."""
-    questions, table = case.questions, case.answerer.table
+    questions, table = case.questions, case.predictor.table
     assert questions.easy is not None
     assert questions.hard is not None
     found = []
@@ -101,7 +101,7 @@ def slow_ranks(case: Case, which: str) -> list[list[float]]:
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_ranks_are_those_of_a_plain_loop(seed: int, values: int) -> None:
     one = case(seed, values=values)
-    result = scored(one.answerer, one.questions, threads=1)
+    result = scored(one.predictor, one.questions, threads=1)
     assert result.ranks.tolist() == [rank for ranks in slow_ranks(one, "hard") for rank in ranks]
     for row, ranks in enumerate(slow_ranks(one, "easy")):
         assert result.recovered[row] == pytest.approx(np.mean([1 / rank for rank in ranks]) if ranks else 0.0)
@@ -126,57 +126,57 @@ def test_a_tie_counts_half() -> None:
 @pytest.mark.parametrize("at_once", [1, 3 * ENTITIES, 1 << 23])
 def test_results_depend_on_neither_chunks_nor_threads(at_once: int, threads: int) -> None:
     one = case(1, count=40)
-    expected = scored(one.answerer, one.questions, threads=1)
-    found = scored(one.answerer, one.questions, threads=threads, at_once=at_once)
+    expected = scored(one.predictor, one.questions, threads=1)
+    found = scored(one.predictor, one.questions, threads=threads, at_once=at_once)
     for name in ("answer", "negative", "hard_negative", "negatives", "hard_negatives", "above", "equal", "recovered"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
 def test_no_more_scores_are_asked_for_than_fit() -> None:
     one = case(2, count=30)
-    scored(one.answerer, one.questions, at_once=4 * ENTITIES)
-    assert max(one.answerer.asked) == 4
-    assert sum(one.answerer.asked) == 30
+    scored(one.predictor, one.questions, at_once=4 * ENTITIES)
+    assert max(one.predictor.asked) == 4
+    assert sum(one.predictor.asked) == 30
 
 
 def test_what_watches_sees_every_row_once_and_in_order() -> None:
     one = case(3, count=20)
     seen: list[int] = []
 
-    def watch(found: Scored, rows: slice, scores: Scores) -> None:
-        np.testing.assert_array_equal(scores, one.answerer.table[rows])
+    def watch(found: ScoredQuestions, rows: slice, scores: Scores) -> None:
+        np.testing.assert_array_equal(scores, one.predictor.table[rows])
         seen.extend(range(rows.start, rows.stop))
 
-    scored(one.answerer, one.questions, at_once=3 * ENTITIES, threads=4, watch=watch)
+    scored(one.predictor, one.questions, at_once=3 * ENTITIES, threads=4, watch=watch)
     assert seen == list(range(20))
 
 
 def test_torch_has_its_threads_back_afterwards() -> None:
     before = torch.get_num_threads()
     one = case(4)
-    scored(one.answerer, one.questions, threads=2)
+    scored(one.predictor, one.questions, threads=2)
     assert torch.get_num_threads() == before
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 def test_a_score_that_is_no_number_fails_loudly(bad: float) -> None:
     one = case(5)
-    one.answerer.table[7, 3] = bad
+    one.predictor.table[7, 3] = bad
     with pytest.raises(NotANumber, match="fixed, 2-inter"):
-        scored(one.answerer, one.questions)
+        scored(one.predictor, one.questions)
 
 
 def test_no_questions_have_no_ranks() -> None:
     one = case(6)
     none = one.questions.take(np.empty(0, np.int64))
-    assert len(scored(one.answerer, none).ranks) == 0
-    assert not one.answerer.asked
+    assert len(scored(one.predictor, none).ranks) == 0
+    assert not one.predictor.asked
 
 
 @given(st.integers(0, 10_000))
 def test_mrr_and_hits_are_means_over_a_questions_answers_and_then_over_questions(seed: int) -> None:
     one = case(seed)
-    measures = measures_of(scored(one.answerer, one.questions, threads=1))
+    measures = measures_of(scored(one.predictor, one.questions, threads=1))
     ranks = [some for some in slow_ranks(one, "hard") if some]
     if not ranks:
         assert ("mrr", "2i") not in measures
@@ -193,8 +193,8 @@ def test_mrr_and_hits_are_means_over_a_questions_answers_and_then_over_questions
 @given(st.integers(0, 10_000))
 def test_auc_is_that_of_scikit_learn(seed: int) -> None:
     one = case(seed, count=15)
-    measures = measures_of(scored(one.answerer, one.questions, threads=1))
-    table, questions = one.answerer.table, one.questions
+    measures = measures_of(scored(one.predictor, one.questions, threads=1))
+    table, questions = one.predictor.table, one.questions
     for name, negative in (("2-inter", questions.negative), ("2-inter-hard", questions.hard_negative)):
         rows = np.flatnonzero(negative >= 0)
         if not len(rows):
@@ -208,11 +208,12 @@ def test_auc_is_that_of_scikit_learn(seed: int) -> None:
 @given(st.integers(0, 10_000))
 def test_apr_is_that_of_scipy(seed: int) -> None:
     one = case(seed, count=15)
-    measures = measures_of(scored(one.answerer, one.questions, threads=1))
+    measures = measures_of(scored(one.predictor, one.questions, threads=1))
     for name, many in (("2-inter", one.questions.negatives), ("2-inter-hard", one.questions.hard_negatives)):
         assert many is not None
         expected = [
-            percentileofscore(one.answerer.table[row, many[row]], one.answerer.table[row, answer], kind="mean") / 100
+            percentileofscore(one.predictor.table[row, many[row]], one.predictor.table[row, answer], type_id="mean")
+            / 100
             for row, answer in enumerate(one.questions.answers)
             if len(many[row])
         ]
@@ -231,7 +232,7 @@ def test_the_paper_s_measures_are_those_of_validation(tmp_path: Path) -> None:
     quick = paper_scores(encoder, sets)
     measures: Measures = {}
     for questions in sets:
-        measures |= measures_of(scored(VectorAnswerer(encoder), questions))
+        measures |= measures_of(scored(EmbeddingPredictor.of(encoder), questions))
     for measure in ("auc", "apr"):
         found = {name: column.value() for (its, name), column in measures.items() if its == measure}
         assert found == pytest.approx(dict(getattr(quick, measure)), abs=2e-3)  # a near tie may fall either way
@@ -268,7 +269,7 @@ def test_missing_triples_are_the_fewest_of_all_ways(split: Split, structure: Str
 
 def test_measures_by_missing_triples_are_of_the_answers_that_need_so_many() -> None:
     one = case(8)
-    result = scored(one.answerer, one.questions)
+    result = scored(one.predictor, one.questions)
     assert one.questions.hard is not None
     rng = np.random.default_rng(0)
     missing = rng.integers(-1, 3, len(result.ranks)).astype(np.int8)
@@ -298,27 +299,4 @@ def test_every_structure_can_be_ranked() -> None:
         hard = Ragged.of([np.array([1, 4], np.int32)] * 3)
         none = np.full(3, -1, np.int32)
         questions = Questions(structure, anchors, relations, none + 1, none, none, None, None, hard)
-        assert (scored(VectorAnswerer(model.encoder), questions).ranks >= 1).all()
-
-
-def test_chunks_come_in_order_and_torch_has_its_threads_back() -> None:
-    before = torch.get_num_threads()
-
-    def work(rows: slice) -> tuple[list[int], int]:
-        time.sleep(0.002 * (rows.start % 3))
-        return list(range(rows.start, rows.stop)), torch.get_num_threads()
-
-    made = [(rows, *found) for rows, found in in_order(work, 23, 4)]
-    assert [row for _, own, _ in made for row in own] == list(range(23))
-    assert all(own == list(range(rows.start, rows.stop)) for rows, own, _ in made)
-    assert {threads for *_, threads in made} == {1}
-    assert torch.get_num_threads() == before
-    assert list(in_order(work, 0, 4)) == []
-
-
-def test_an_error_in_a_chunk_is_not_lost() -> None:
-    def work(rows: slice) -> int:
-        return 1 // (4 - rows.start)
-
-    with pytest.raises(ZeroDivisionError):
-        list(in_order(work, 9, 2))
+        assert (scored(EmbeddingPredictor.of(model.encoder), questions).ranks >= 1).all()

@@ -1,30 +1,32 @@
-"""The calibration in a report: a table of errors, and a chart whose points are the bins."""
+"""Reliability: bins and errors by hand, and the calibration of a run among the figures of an evaluation."""
 
-import re
+import numpy as np
+import pytest
 
-from halfgraph.evaluation.comparing import Row
-from halfgraph.evaluation.reliability import chart, error_table, reliability_charts
-
-BINS = {
-    "1p": {"confidence": [0.05, 0.5], "right": [0.0, 0.75], "answers": [8, 4]},
-    "2i": {"confidence": [0.95], "right": [1.0], "answers": [3]},
-}
-ROW = Row("CGA", {"calibration": {"ece": {"1p": 0.12, "2i": 0.05}, "bins": BINS}}, None, (0,), {})
+from asked import engine_of, people
+from halfgraph.evaluation.reliability import Reliability, measure_reliability
+from halfgraph.prediction.calibration import Calibration, Curve
+from halfgraph.prediction.calibration_fitting import validation_questions
+from halfgraph.prediction.predictors import Predictors
 
 
-def test_the_errors_are_listed_by_structure():
-    table = error_table([ROW, Row("popularity", {}, None, (), {})])
-    assert [list(line) for line in table.rows] == [["1p", 0.12], ["2i", 0.05]]
-    assert table.columns == ["", "CGA"]
-    assert not error_table([Row("popularity", {}, None, (), {})]).rows
+def test_the_error_is_the_mean_gap_by_hand():
+    confidences = np.array([0.05, 0.05, 0.95, 0.95])
+    right = np.array([False, False, True, False])
+    reliability = Reliability.of(confidences, right)
+    assert reliability.answers == [2, 2]
+    assert reliability.error() == pytest.approx((2 * 0.05 + 2 * 0.45) / 4)
 
 
-def test_the_chart_has_a_point_for_each_bin_where_it_belongs():
-    points = [tuple(map(float, found)) for found in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', chart(BINS))]
-    assert points == [(51.0, 336.0), (186.0, 111.0), (321.0, 36.0)]
-    assert "1p: 4 answers, 50% sure, 75% right" in chart(BINS)
-
-
-def test_only_rows_with_confidences_have_a_chart():
-    assert [title for title, _ in reliability_charts([ROW])] == ["Confidence and what is right, CGA"]
-    assert reliability_charts([Row("popularity", {}, None, (), {})]) == []
+def test_a_run_that_is_always_half_sure_errs_by_how_far_it_is_from_half(tmp_path):
+    graph = people(tmp_path)
+    index, questions = engine_of(graph).index, validation_questions(graph, 0, each=10)
+    given = (Predictors(index, graph.train), questions, graph)
+    assert measure_reliability(tmp_path, "embedding", *given) == {}
+    Calibration({"embedding": {"1p": Curve([0.0, 1.0], [0.5, 0.5], 2, "platt")}}).save(tmp_path)
+    figures = measure_reliability(tmp_path, "embedding", *given)["calibration"]
+    assert set(figures["ece"]) == {some.structure.short for some in questions}
+    for name, bins in figures["bins"].items():
+        assert bins["confidence"] == [0.5]
+        assert abs(figures["ece"][name] - abs(0.5 - bins["right"][0])) < 1e-3
+    assert measure_reliability(tmp_path, "links", *given) == {}

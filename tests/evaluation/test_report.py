@@ -6,7 +6,7 @@ import pytest
 
 from halfgraph.errors import FolderError
 from halfgraph.evaluation.comparing import Measured, Row, remarks, rows_of
-from halfgraph.evaluation.report import markdown, markdown_table, notes, tables, write_report
+from halfgraph.evaluation.report import error_table, markdown, markdown_table, notes, tables, write_report
 
 
 def figures(auc: float, mrr: float, questions: int = 100) -> dict[str, Any]:
@@ -101,3 +101,11 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     for place in (tmp_path / "a" / "b.md" / "c.md", tmp_path / "a"):
         with pytest.raises(FolderError, match="cannot be written"):
             write_report(place, "three")
+
+
+def test_the_errors_are_listed_by_structure() -> None:
+    row = Row("CGA", {"calibration": {"ece": {"1p": 0.12, "2i": 0.05}, "bins": {}}}, None, (0,), {})
+    table = error_table([row, Row("popularity", {}, None, (), {})])
+    assert [list(line) for line in table.rows] == [["1p", 0.12], ["2i", 0.05]]
+    assert table.columns == ["", "CGA"]
+    assert not error_table([Row("popularity", {}, None, (), {})]).rows

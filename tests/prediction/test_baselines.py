@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.prediction.baselines import FLOOR, LEAST, LIKENESS, PRIOR, neighbour_vote, popularity
-from halfgraph.query.fold import fold
+from halfgraph.prediction.baselines import FLOOR, LEAST_SOURCE, PRIOR, VOTE, neighbour_vote, popularity
 from halfgraph.query.structures import DRAWN, Structure, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from query_oracles import Plain, graph_of
@@ -67,7 +66,7 @@ def followed(plain: Plain, source: list[float], relation: int) -> list[float]:
     top = max(source)
     if top == 0.0:
         return source
-    likeness = like(plain, {head: score for head, score in enumerate(source) if score >= LEAST * top})
+    likeness = like(plain, {head: score for head, score in enumerate(source) if score >= LEAST_SOURCE * top})
     edges = [(head, tail) for head, its, tail in plain.edges if its == relation]
     total = sum(likeness[head] for head in {head for head, _ in edges})
     found = []
@@ -75,7 +74,7 @@ def followed(plain: Plain, source: list[float], relation: int) -> list[float]:
         heads = [head for head, tail in edges if tail == entity]
         there = max((source[head] for head in heads), default=0.0)
         vote = sum(likeness[head] for head in heads) / total if total else 0.0
-        found.append(max(there, top * (LIKENESS * vote + PRIOR * len(heads) / max(len(edges), 1))))
+        found.append(max(there, top * (VOTE * vote + PRIOR * len(heads) / max(len(edges), 1))))
     return found
 
 
@@ -96,14 +95,14 @@ def like(plain: Plain, source: Plainly) -> dict[int, float]:
 def test_popularity_counts_the_tails_of_the_last_relations(pair: tuple[Small, Query]) -> None:
     small, query = pair
     query = unshared(query)
-    np.testing.assert_allclose(fold(query, popularity(small.graph).meaning()), popular(small, query), rtol=1e-5)
+    np.testing.assert_allclose(popularity(small.graph).scorer()(query), popular(small, query), rtol=1e-5)
 
 
 @given(graphs_and_queries())
 def test_the_neighbour_vote_is_that_of_a_plain_walk(pair: tuple[Small, Query]) -> None:
     small, query = pair
     query = unshared(query)
-    found = fold(query, neighbour_vote(small.graph).meaning())
+    found = neighbour_vote(small.graph).scorer()(query)
     np.testing.assert_allclose(found, voted(small, query), rtol=1e-3, atol=1e-6)
 
 
@@ -111,7 +110,7 @@ def test_the_neighbour_vote_is_that_of_a_plain_walk(pair: tuple[Small, Query]) -
 def test_an_edge_that_is_there_counts_one_and_nothing_counts_more(small: Small, head: int, relation: int) -> None:
     entities, relations = len(small.plain.types), small.relation_count
     query = Project(Anchor(head % entities), relation % relations)
-    scores = fold(query, neighbour_vote(small.graph).meaning())
+    scores = neighbour_vote(small.graph).scorer()(query)
     for entity in small.plain.entities:
         is_there = (head % entities, relation % relations, entity) in small.plain.edges
         assert (scores[entity] == 1.0) == is_there
@@ -124,24 +123,24 @@ def test_the_vote_of_similar_entities_comes_before_popularity() -> None:
     triples += [(head, 2, 7) for head in range(8, 20)]
     graph = graph_of(triples, (20,), 4)
     query = Project(Anchor(0), 2)
-    assert fold(query, neighbour_vote(graph).meaning()).argmax() == 6
-    assert fold(query, popularity(graph).meaning()).argmax() == 7
+    assert neighbour_vote(graph).scorer()(query).argmax() == 6
+    assert popularity(graph).scorer()(query).argmax() == 7
 
 
 @pytest.mark.parametrize("structure", DRAWN, ids=lambda structure: structure.short)
-def test_room_to_work_in_is_left_as_it_was_found(structure: Structure) -> None:
+def test_scratch_memory_is_left_as_it_was(structure: Structure) -> None:
     rng = np.random.default_rng(0)
     triples = [(int(h), 2 * int(r), int(t)) for h, r, t in rng.integers(0, (9, 2, 9), (30, 3))]
-    meaning = neighbour_vote(graph_of(triples, (9,), 4)).meaning()
+    score = neighbour_vote(graph_of(triples, (9,), 4)).scorer()
     anchors = rng.integers(0, 9, (20, structure.anchor_count)).astype(np.int32)
     relations = rng.integers(0, 4, (20, structure.relation_count)).astype(np.int32)
-    first = [fold(structure.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
-    again = [fold(structure.fill(*ids), meaning) for ids in zip(anchors, relations, strict=True)]
+    first = [score(structure.fill(*ids)) for ids in zip(anchors, relations, strict=True)]
+    again = [score(structure.fill(*ids)) for ids in zip(anchors, relations, strict=True)]
     np.testing.assert_array_equal(first, again)
 
 
 def test_a_graph_without_edges_gives_no_votes() -> None:
     graph = graph_of([], (4,), 2)
-    for answerer in (popularity(graph), neighbour_vote(graph)):
-        scores = answerer.scores(structure_named("2p"), np.array([[1]], np.int32), np.array([[0, 1]], np.int32))
+    for predictor in (popularity(graph), neighbour_vote(graph)):
+        scores = predictor.scores(structure_named("2p"), np.array([[1]], np.int32), np.array([[0, 1]], np.int32))
         assert scores.tolist() == [[0.0] * 4]

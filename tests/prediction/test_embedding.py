@@ -6,7 +6,7 @@ import torch
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.query.tree import Anchor, Project
 
 
@@ -20,7 +20,7 @@ def test_the_nearest_of_a_range_without_some_are_those_of_a_plain_search():
         encoded = torch.cat(encoder.encode(ways))
         vectors = torch.nn.functional.normalize(encoded, dim=-1)
         scores = (encoder.entities.embeddings() @ vectors.t()).max(dim=1).values
-    found = Index.of(encoder).nearest(encoded, 4, among=slice(12, 20), without=without)
+    found = EmbeddingIndex.of(encoder).nearest(encoded, 4, among=slice(12, 20), without=without)
     plain = sorted((i for i in range(12, 20) if i not in (13, 14)), key=lambda i: -scores[i])[:4]
     assert [entity for entity, _ in found] == plain
     assert np.allclose([score for _, score in found], scores[plain].tolist())

@@ -21,7 +21,7 @@ def test_the_weights_that_made_the_examples_are_found():
 
 def test_an_example_that_counts_twice_is_as_two():
     few = _drawn(500)
-    twice = Examples.together([few, few])
+    twice = Examples.concatenate([few, few])
     double = Examples(few.features, few.true, np.full(500, 2.0, np.float32), few.groups)
     one, other = logistic(twice, 1 + int(few.groups.max())), logistic(double, 1 + int(few.groups.max()))
     assert one.weights == pytest.approx(other.weights, rel=0.02)

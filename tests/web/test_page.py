@@ -91,8 +91,8 @@ def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: 
 
 def test_the_method_of_prediction_is_chosen_and_in_the_link(visit: Visit) -> None:
     page = visit.ask(LEFT)
-    page.get_by_label("Method").select_option("vector")
-    expect(page.locator(".way")).to_contain_text("by vectors")
+    page.get_by_label("Method").select_option("embedding")
+    expect(page.locator(".way")).to_contain_text("by embedding")
     assert "mode=vector" in page.url
 
 

@@ -15,7 +15,8 @@ export class Refusal extends Error {
 export class Gone extends Error {}
 
 /** How to predict; the empty word leaves it to the run. */
-export type Mode = "" | "vector" | "scored" | "both";
+export const MODES = ["", "embedding", "links", "ensemble"] as const;
+export type Mode = (typeof MODES)[number];
 
 /** What is asked: the query, how many predictions, with at least which confidence, and how. */
 export interface Question {

@@ -218,7 +218,7 @@ export class HalfgraphPage extends Plain {
         <div class="bar options">
           <label>Predictions ${this.#select("top", [5, 10, 25, 100], String)}</label>
           <label>Confidence ${this.#select("least", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `≥ ${share * 100} %` : "any"))}</label>
-          <label>Method ${this.#select("mode", place.MODES, (mode) => states.WAYS[mode]?.replace("by ", "") ?? "automatic")}</label>
+          <label>Method ${this.#select("mode", [...api.MODES], (mode) => states.WAYS[mode]?.replace("by ", "") ?? "automatic")}</label>
         </div>
       </div>
       ${this.#drawn()}`;

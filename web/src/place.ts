@@ -1,12 +1,11 @@
 /** The place in the address: a link restores the query, its options and the entity that is looked at. */
-import { askBody, type Mode, type Question } from "./api";
+import { askBody, MODES, type Question } from "./api";
 
 export interface Place extends Question {
   entity: string | null;
 }
 
 export const TOP = 10;
-export const MODES: Mode[] = ["", "vector", "scored", "both"];
 
 /** The place that the address names; an empty query where it names none. */
 export function read(hash = location.hash): Place {

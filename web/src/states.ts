@@ -81,7 +81,7 @@ export const nothingFound = () => html`<section class="empty">
 </section>`;
 
 /** The ways of predicting, in words. */
-export const WAYS: Record<string, string> = { vector: "by vectors", scored: "by edges", both: "by both" };
+export const WAYS: Record<string, string> = { embedding: "by embedding", links: "by links", ensemble: "by ensemble" };
 
 /** How many answers there are, in words. */
 export function summary(answers: Answers): string {

@@ -12,13 +12,11 @@ from numpy.typing import NDArray
 from halfgraph.answering.cutting import Cut
 from halfgraph.answering.schema import Answers, PredictedAnswer
 from halfgraph.answering.store_rows import Facts, Names
-from halfgraph.graph.knowledge_graph import EntityTypes
-from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
-from halfgraph.query.tree import Anchor, Negate, Query, type_of
+from halfgraph.query.tree import Query
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.templates import Names as Named
 from halfgraph.sparql.templates import Template
@@ -82,7 +80,7 @@ def _columns(own: Ids, names: Sequence[int], named: Ids) -> Ids:
 class Batches:
     """What answers many questions of a graph."""
 
-    index: Index
+    index: EmbeddingIndex
     facts: Facts
     names: Names
     exact: Exact
@@ -140,19 +138,16 @@ class Batches:
         found: list[list[tuple[int, float]]] = [[] for _ in range(rows)]
         starts = self.names.graph.types.starts
         types = (
-            np.full(rows, -1)
-            if any_type
-            else types_of_answers(self.index.encoder, self.names.graph.types, query, known)
+            np.full(rows, -1) if any_type else answer_types(self.index.encoder, self.names.graph.types, query, known)
         )
         for type_id in np.unique(types):
             first, last = (0, int(starts[-1])) if type_id < 0 else (int(starts[type_id]), int(starts[type_id + 1]))
             places = np.flatnonzero(types == type_id)
             for some in np.array_split(places, -(-len(places) * (last - first) // AT_ONCE)):
                 scores = self._scores(ways, some, slice(first, last))
-                _leave_out(scores, [known[row] for row in some], first)
-                best, entities = scores.topk(min(count, scores.shape[1]))
-                for row, cosines, numbers in zip(some, best.tolist(), (entities + first).tolist(), strict=True):
-                    found[row] = [pair for pair in zip(numbers, cosines, strict=True) if pair[1] > -2]
+                best = top_entities(scores, count, first=first, without=[known[row] for row in some])
+                for row, entities in zip(some, best, strict=True):
+                    found[row] = entities
         return found
 
     def _scores(self, ways: Sequence[torch.Tensor], rows: NDArray[np.int64], among: slice) -> torch.Tensor:
@@ -161,23 +156,3 @@ class Batches:
         vectors = self.index.vectors[among].t()
         scores = [way[places if len(way) > 1 else torch.zeros_like(places)] @ vectors for way in ways]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)
-
-
-def types_of_answers(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:
-    """The type of the answers to each question of a batch: as of known ones, or else as its relations usually end."""
-    assert not isinstance(query, Anchor | Negate)
-    usual = encoder.types_of(query, len(known)).cpu().numpy()
-    found = np.broadcast_to(usual, (len(known),)).astype(np.int64)
-    if type_of(query) is None:
-        of_known = types.of(known.values)
-        for row in np.flatnonzero(known.sizes()):
-            found[row] = np.bincount(of_known[known.offsets[row] : known.offsets[row + 1]]).argmax()
-    return found
-
-
-def _leave_out(scores: torch.Tensor, known: Sequence[Ids], first: int) -> None:
-    """Nothing; the scores of known answers become less than any cosine."""
-    rows = np.repeat(np.arange(len(known)), [len(some) for some in known])
-    places = np.concatenate([*known, np.empty(0, np.int32)]).astype(np.int64) - first
-    inside = (places >= 0) & (places < scores.shape[1])
-    scores[torch.from_numpy(rows[inside]), torch.from_numpy(places[inside])] = -torch.inf

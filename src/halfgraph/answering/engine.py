@@ -18,17 +18,16 @@ from halfgraph.answering.predicting import Predicting
 from halfgraph.answering.reasons import Reasons
 from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, PredictedAnswer, Witness
 from halfgraph.answering.store_rows import Facts, Names
-from halfgraph.answering.witness import Seeker
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.calibration import Calibration
-from halfgraph.prediction.embedding import Index
-from halfgraph.prediction.predictors import SCORED, VECTOR, Modes, Weighing
+from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.modes import EMBEDDING
+from halfgraph.prediction.predictors import FittedWeights, Predictors
 from halfgraph.query.exact import Exact
 from halfgraph.query.program import compile_query
-from halfgraph.query.structures import path
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.reading import Reading
 from halfgraph.sparql.refusals import refuse_service
@@ -38,7 +37,6 @@ from halfgraph.training.run import load_encoder
 
 # Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
-ONE_EDGE = path(0, 0)
 LARGE = 200_000  # entities from which on several threads are quicker than one
 
 
@@ -47,11 +45,11 @@ class Engine:
     """A graph and a model of it, ready to be asked; `view` says which triples count as known."""
 
     graph: Graph
-    index: Index
+    index: EmbeddingIndex
     view: str = "whole"
     time_limit: float | None = None  # seconds that the store may take for a query
     calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
-    weighing: Weighing | None = field(default=None, repr=False)
+    fitted: FittedWeights | None = field(default=None, repr=False)
     templates: Templates = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,8 +66,8 @@ class Engine:
         time_limit: float | None = None,
     ) -> "Engine":
         """The engine of a trained run."""
-        index = Index.of(load_encoder(run, graph, architecture))
-        return cls(graph, index, view, time_limit, Calibration.load(run), Weighing.load(run))
+        index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
+        return cls(graph, index, view, time_limit, Calibration.load(run), FittedWeights.load(run))
 
     @cached_property
     def facts(self) -> Facts:
@@ -100,7 +98,7 @@ class Engine:
     ) -> Answers:
         """The same, on the threads that torch has now."""
         begun = time.perf_counter()
-        mode = self.modes.named(mode)
+        mode = self.modes.choose(mode)
         self._check(mode, top, min_confidence)
         reading, reason = self._read(text)
         variables, known = self._known(text, reading)
@@ -120,7 +118,7 @@ class Engine:
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
-        mode = self.modes.named(mode)
+        mode = self.modes.choose(mode)
         reading, reason = self._read(text)
         if reading is None:
             assert reason is not None
@@ -128,16 +126,15 @@ class Engine:
         laid, number = Laid.of(reading), self.names.resolve(entity)
         rows = self.facts.rows(uncut(text, self.graph)).bindings
         known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
-        scored = None if mode == VECTOR else self.modes.scored()
-        scores = self.predicting.scores(
-            mode, reading.query, look(self.index.encoder, laid).vectors[laid.target], scored
-        )
+        vectors = look(self.index.encoder, laid).vectors[laid.target]
+        scores = self.predicting.scores(mode, reading.query, vectors)
         score = round(float(scores[number]), 4)
         sure = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
         confidence = None if sure is None else round(float(sure[0]), 4)
         found = self.names.entity(number)
         answer = ExplainedAnswer(found.entity, found.label, self.names.type_of(number), known, score, confidence)
-        return self.reasons.witness(laid, answer, number, scored)
+        bound = self.modes.witness(mode, reading.query, number, self.calibration)
+        return self.reasons.witness(laid, answer, bound, mode)
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_type: bool = False) -> list[Answers]:
         """The answers to each of many queries, without explanations; those that differ in names alone go together."""
@@ -147,29 +144,29 @@ class Engine:
     def _ask_batch(self, texts: Sequence[str], top: int, any_type: bool) -> list[Answers]:
         """The same, on the threads that torch has now."""
         begun = time.perf_counter()
-        self._check(VECTOR, top, None)
+        self._check(EMBEDDING, top, None)
         found: dict[int, Answers] = {}
         read = []
         for place, text in enumerate(texts):
             try:
                 template, names = self.templates.template(text)
                 if template.reading.restriction or template.reading.witnesses:
-                    found[place] = self.ask(text, top, mode=VECTOR, any_type=any_type, explain=False)
+                    found[place] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
                 else:
                     read.append((place, template, names))
             except (SparqlError, UnknownName):
-                found[place] = self.ask(text, top, mode=VECTOR, any_type=any_type, explain=False)
+                found[place] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
         for group in gather(read):
             known = self.batches.known(group.batch)
             if known is None:
                 found |= {
-                    place: self.ask(texts[place], top, mode=VECTOR, any_type=any_type, explain=False)
+                    place: self.ask(texts[place], top, mode=EMBEDDING, any_type=any_type, explain=False)
                     for place in group.places
                 }
             else:
                 given = self.batches.answers(group, known, top, any_type)
                 query = group.reading.query
-                sure = (replace(one, predicted=self.predicting.sure(VECTOR, query, one.predicted)) for one in given)
+                sure = (replace(one, predicted=self.predicting.sure(EMBEDDING, query, one.predicted)) for one in given)
                 found |= zip(group.places, sure, strict=True)
         each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
         return [replace(found[place], seconds=each) for place in range(len(texts))]
@@ -187,18 +184,7 @@ class Engine:
     @cached_property
     def reasons(self) -> Reasons:
         """What gives reasons for answers."""
-        seeker = Seeker(self.index, getattr(self.graph, self.view), self._chance)
-        return Reasons(self.facts, self.names, seeker, VECTOR in self.calibration.curves, self._sure)
-
-    def _sure(self, probability: float) -> float:
-        """How sure a missing triple is: as a one-edge question's answer of this score, so that it means the same."""
-        sure = self.calibration.confidence(SCORED, ONE_EDGE, np.array([probability]))
-        return probability if sure is None else float(sure[0])
-
-    def _chance(self, cosines: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How likely triples are by their cosines: as measured for single edges, or else half of what is above 0."""
-        sure = self.calibration.confidence(VECTOR, ONE_EDGE, cosines)
-        return np.clip(cosines, 0.0, 1.0) / 2 if sure is None else sure
+        return Reasons(self.names, self.calibration)
 
     @cached_property
     def predicting(self) -> Predicting:
@@ -206,9 +192,9 @@ class Engine:
         return Predicting(self.index, self.modes, self.facts, self.names, self.calibration)
 
     @cached_property
-    def modes(self) -> Modes:
+    def modes(self) -> Predictors:
         """The ways of predicting."""
-        return Modes(self.index.encoder, getattr(self.graph, self.view), self.weighing)
+        return Predictors(self.index, getattr(self.graph, self.view), self.fitted)
 
     def _read(self, text: str) -> tuple[Reading | None, HalfgraphError | None]:
         """What a text asks, or why nothing can be predicted for it; what is not to be asked at all is refused."""

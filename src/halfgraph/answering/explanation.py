@@ -12,7 +12,7 @@ from halfgraph.answering.schema import LikelyEntity, QueryEdge, QueryNode
 from halfgraph.answering.store_rows import Names
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
-from halfgraph.prediction.embedding import Index
+from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.query.canonical import identity
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
@@ -133,7 +133,7 @@ def _below(laid: Laid, what: type) -> set[int]:
     return {id(node) for node in order} - free
 
 
-def type_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | None, slice]:
+def type_range(index: EmbeddingIndex, node: Query, starts: Sequence[int]) -> tuple[int | None, slice]:
     """The type of a variable, as the query says or as its relations usually end, and the range of its entities."""
     if isinstance(node, Negate):
         return type_range(index, node.part, starts)
@@ -143,7 +143,9 @@ def type_range(index: Index, node: Query, starts: Sequence[int]) -> tuple[int | 
     return type_id, slice(int(starts[type_id]), int(starts[type_id + 1]))
 
 
-def drawn_nodes(laid: Laid, looked: Looked, names: Names, index: Index) -> tuple[list[QueryNode], dict[str | int, int]]:
+def drawn_nodes(
+    laid: Laid, looked: Looked, names: Names, index: EmbeddingIndex
+) -> tuple[list[QueryNode], dict[str | int, int]]:
     """The known entities and the variables of the query, and the id of each by its number or name."""
     anchors = {identity(node): node for edge in laid.edges for node in (edge.source,) if isinstance(node, Anchor)}
     found, ids = list[QueryNode](), dict[str | int, int]()

@@ -13,9 +13,9 @@ from halfgraph.answering.explanation import Laid, Looked, type_range
 from halfgraph.answering.schema import PredictedAnswer
 from halfgraph.answering.store_rows import Facts, Names
 from halfgraph.prediction.calibration import Calibration
-from halfgraph.prediction.embedding import Index, best_of
-from halfgraph.prediction.link_executor import Scored
-from halfgraph.prediction.predictors import VECTOR, Modes, fused_scores
+from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
+from halfgraph.prediction.modes import EMBEDDING
+from halfgraph.prediction.predictors import Predictors
 from halfgraph.query.tree import Anchor, Query, type_of
 from halfgraph.sparql.allowing import AT_ONCE, allowed
 from halfgraph.sparql.reading import Reading
@@ -25,18 +25,16 @@ from halfgraph.sparql.reading import Reading
 class Predicting:
     """What predicts answers."""
 
-    index: Index
-    modes: Modes
+    index: EmbeddingIndex
+    modes: Predictors
     facts: Facts
     names: Names
     calibration: Calibration
 
-    def scores(self, mode: str, query: Query, ways: Tensor, scored: Scored | None = None) -> NDArray[np.float32]:
+    def scores(self, mode: str, query: Query, ways: Tensor) -> NDArray[np.float32]:
         """The scores of every entity by a way of predicting: (entities,)."""
         cosines = self.index.scores(ways, slice(0, len(self.names.graph.entities))).cpu().numpy()
-        if mode == VECTOR:
-            return cosines
-        return fused_scores(self.modes, mode, scored or self.modes.scored(), query, cosines)
+        return self.modes.query_scores(mode, query, cosines)
 
     def predicted(
         self,
@@ -53,11 +51,11 @@ class Predicting:
         wanted = cut.skip + cut.take
         count = len(self.names.graph.entities) if reading.restriction else wanted
         ways = looked.vectors[laid.target]
-        if mode == VECTOR:
+        if mode == EMBEDDING:
             ranked = self.index.nearest(ways, count, among=among, without=known)
         else:
             scores = torch.from_numpy(self.scores(mode, reading.query, ways)[among])
-            ranked = best_of(scores, count, first=among.start, without=known)
+            ranked = top_entities(scores[None], count, first=among.start, without=[known])[0]
         ranked = self._let_pass(reading, ranked, wanted)
         found = []
         for number, score in ranked[cut.skip :]:

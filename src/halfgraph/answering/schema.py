@@ -10,6 +10,7 @@ from functools import cache
 from html import escape
 from typing import Any, Literal
 
+from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.sparql.results import Binding, Term, entity_term, literal_term, number_term
 
 OPTIONAL = {"optional": True}
@@ -152,7 +153,7 @@ class Answers:
     predicted: Sequence[PredictedAnswer]
     explanation: Explanation = field(default_factory=Explanation)
     notes: Sequence[str] = ()
-    mode: str = "vector"
+    mode: str = EMBEDDING
     seconds: float = 0.0
     target: str = ""  # the variable that predicted answers are of
 

@@ -20,7 +20,7 @@ def calibrate(
     Example: halfgraph calibrate demo/run
     """
     from halfgraph.api import open_run
-    from halfgraph.prediction.calibrating import calibrate as measure
+    from halfgraph.prediction.calibration_fitting import calibrate as measure
 
     opened = open_run(run, graph)
     if not opened.graph.has_split:

@@ -12,12 +12,13 @@ import typer
 from halfgraph.cli.options import Json, Limit, Quiet, RunGraph, Threads
 from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import SettingError
+from halfgraph.prediction.modes import EMBEDDING, MODES
 
 if TYPE_CHECKING:
     from halfgraph.api import TrainedRun
     from halfgraph.cli.output import ProgressDisplay
     from halfgraph.evaluation.comparing import Measured, Row
-    from halfgraph.evaluation.questions import Asked
+    from halfgraph.evaluation.questions import EvaluationSet
     from halfgraph.evaluation.report import Table
     from halfgraph.graph.folder import Graph
 
@@ -25,12 +26,8 @@ if TYPE_CHECKING:
 KEPT = ("steps", "parameters", "intersection_parameters")  # of a run's provenance, beside its figures
 
 
-class Mode(StrEnum):
-    """The ways of predicting."""
-
-    vector = "vector"
-    scored = "scored"
-    both = "both"
+Mode = StrEnum("Mode", MODES)  # type: ignore[misc]  # mypy wants the names here, and they stand in `modes`
+DEFAULT_MODE = Mode(EMBEDDING)
 
 
 class HeldOut(StrEnum):
@@ -53,9 +50,7 @@ def evaluate(
         Path | None,
         typer.Option(help="Questions of a file: JSON lines (.gz too), or the field's pickles.", show_default=False),
     ] = None,
-    mode: Annotated[
-        Mode, typer.Option(help="How answers are predicted: scored and both walk edge by edge and take longer.")
-    ] = Mode.vector,
+    mode: Annotated[Mode, typer.Option(help="Prediction mode; links and ensemble take longer.")] = DEFAULT_MODE,
     split: Annotated[HeldOut, typer.Option(help="Which questions, of a workload or drawn.")] = HeldOut.test,
     limit: Limit = None,
     baselines: Annotated[bool, typer.Option(help="Measure popularity and the neighbour vote too.")] = True,
@@ -90,7 +85,7 @@ def evaluate(
     from halfgraph.api import open_run
     from halfgraph.evaluation.comparing import rows_of
     from halfgraph.evaluation.report import make_room
-    from halfgraph.prediction.predictors import Weighing
+    from halfgraph.prediction.predictors import FittedWeights
     from halfgraph.training.loop import tune_memory
 
     if workload is not None and queries is not None:
@@ -117,15 +112,15 @@ def evaluate(
         print_json(_values(measured, rows))
     elif not quiet:
         _show(rows)
-        weighings = (Weighing.load(run) for run in runs)
-        if mode is Mode.vector and any(weighing and weighing.fusions for weighing in weighings):
-            note("By the query's vector alone; `ask` weighs edges too: --mode both --limit 1000 measures that.")
+        weighings = (FittedWeights.load(run) for run in runs)
+        if mode == EMBEDDING and any(fitted and fitted.ensemble for fitted in weighings):
+            note("Measured by embedding alone; `ask` uses the ensemble: --mode ensemble --limit 1000 measures that.")
 
 
 @contextlib.contextmanager
 def _questions(
     graph: "Graph", workload: Path | None, queries: Path | None, split: str, limit: int | None, seed: int
-) -> "Iterator[Asked]":
+) -> "Iterator[EvaluationSet]":
     """The questions to measure with."""
     from halfgraph.evaluation.questions import drawn, of_file, of_workload
     from halfgraph.workload.folder import Workload
@@ -154,7 +149,7 @@ def _file(path: Path | None) -> Iterator[Any]:
 def _measure(
     runs: "Sequence[TrainedRun]",
     graph: "Graph",
-    asked: "Asked",
+    asked: "EvaluationSet",
     mode: str,
     seed: int,
     threads: int | None,
@@ -164,10 +159,10 @@ def _measure(
 ) -> "list[Measured]":
     """Each run with its figures."""
     from halfgraph.evaluation.comparing import Measured
+    from halfgraph.evaluation.reliability import measure_reliability
     from halfgraph.evaluation.results import evaluate as measure
     from halfgraph.evaluation.score_export import exporter
-    from halfgraph.prediction.predictors import Modes, Weighing
-    from halfgraph.prediction.reliability import measured
+    from halfgraph.prediction.predictors import Predictors
     from halfgraph.training.run_folder import read_provenance
     from halfgraph.workload.nested import GraphNames
 
@@ -175,20 +170,20 @@ def _measure(
     names = _row_names({run.path: run.settings for run in runs})
     for run in runs:
         about = read_provenance(run.path)
-        modes = Modes(run.encoder, graph.train, Weighing.load(run.path))
-        answerer = modes.answerer(modes.named(mode), names[run.path])
+        modes = Predictors.load(run.path, run.encoder, graph.train)
+        predictor = modes.predictor(modes.choose(mode), names[run.path])
         watch = None if file is None else exporter(file, GraphNames(graph), str(run.path), every=every)
         with progress(quiet) as show:
             told = partial(_advance, show, str(run.path), asked)
-            figures = measure(answerer, asked, seed=seed, threads=threads, watch=watch, told=told)
-        figures |= measured(run.path, modes.named(mode), modes, asked.sets, graph)
+            figures = measure(predictor, asked, seed=seed, threads=threads, watch=watch, told=told)
+        figures |= measure_reliability(run.path, modes.choose(mode), modes, asked.sets, graph)
         kept: dict[str, Any] = {key: about[key] for key in KEPT if key in about}
         figures |= {"run": str(run.path), "seed": about["seed"], "model": run.settings.model, "mode": mode, **kept}
         found.append(Measured(names[run.path], figures, int(about["seed"]), kept))
     return found
 
 
-def _advance(show: "ProgressDisplay", name: str, asked: "Asked", more: int) -> None:
+def _advance(show: "ProgressDisplay", name: str, asked: "EvaluationSet", more: int) -> None:
     show(f"{name}: questions", more=more, total=sum(asked.counts.values()))
 
 
@@ -204,18 +199,18 @@ def _row_names(settings: dict[Path, Any]) -> dict[Path, str]:
     }
 
 
-def _baselines(graph: "Graph", asked: "Asked", seed: int, threads: int | None, quiet: bool) -> "list[Measured]":
+def _baselines(graph: "Graph", asked: "EvaluationSet", seed: int, threads: int | None, quiet: bool) -> "list[Measured]":
     """The two baselines with their figures."""
     from halfgraph.evaluation.comparing import Measured
     from halfgraph.evaluation.results import evaluate as measure
     from halfgraph.prediction.baselines import neighbour_vote, popularity
 
     found = []
-    for answerer in (popularity(graph.train), neighbour_vote(graph.train)):
+    for predictor in (popularity(graph.train), neighbour_vote(graph.train)):
         with progress(quiet) as show:
-            told = partial(_advance, show, answerer.name, asked)
-            figures = measure(answerer, asked, seed=seed, threads=threads, told=told)
-        found.append(Measured(answerer.name, figures))
+            told = partial(_advance, show, predictor.name, asked)
+            figures = measure(predictor, asked, seed=seed, threads=threads, told=told)
+        found.append(Measured(predictor.name, figures))
     return found
 
 
@@ -232,7 +227,7 @@ def _values(measured: "Sequence[Measured]", rows: "Sequence[Row]") -> dict[str, 
 
 def _write(
     rows: "Sequence[Row]",
-    asked: "Asked",
+    asked: "EvaluationSet",
     graph: "Graph",
     measured: "Sequence[Measured]",
     markdown: Path | None,
@@ -262,8 +257,7 @@ def _said(about: Any) -> str:
 
 def _show(rows: "Sequence[Row]") -> None:
     """Nothing; the main tables are printed, and what to know beside them."""
-    from halfgraph.evaluation.reliability import error_table
-    from halfgraph.evaluation.report import notes, tables
+    from halfgraph.evaluation.report import error_table, notes, tables
 
     for table in (*tables(rows), error_table(rows)):
         if table.brief and table.rows:

@@ -58,7 +58,7 @@ def train(
     """
     from halfgraph.evaluation.validation import validation_questions, validator
     from halfgraph.graph.folder import Graph
-    from halfgraph.prediction.calibrating import calibrate
+    from halfgraph.prediction.calibration_fitting import calibrate
     from halfgraph.settings import given_values, model_of, training_settings
     from halfgraph.training.loop import Budget
     from halfgraph.training.run import load_encoder, new_encoder, run, start

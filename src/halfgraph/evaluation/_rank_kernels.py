@@ -1,4 +1,4 @@
-"""Compiled loops of the evaluation: ranks of answers, missing triples, and votes along a relation.
+"""Compiled loops of the evaluation: ranks of answers and missing triples.
 
 Edges and steps are as `query.kernels` takes them. All let go of Python's lock, so that threads can share the rows.
 """
@@ -139,81 +139,3 @@ def fewest_missing(whole, known, steps, anchors, relations, answers, offsets, fe
         for step in range(step_count):
             for place in range(sizes[step]):
                 costs[step][reached[step][place]] = FAR
-
-
-@compiled
-def groups_of(edges):
-    """Where the edges begin and end that lead back from each edge's tail over the same relation.
-
-    Their tails are the entities that share the edge's relation and tail with its head; the head is one of them.
-    """
-    relations, tails = edges[1], edges[2]
-    firsts, lasts = np.empty(len(tails), dtype=np.int64), np.empty(len(tails), dtype=np.int64)
-    for edge in range(len(tails)):
-        firsts[edge], lasts[edge] = edge_range(edges, tails[edge], relations[edge] ^ 1)
-    return firsts, lasts
-
-
-@compiled
-def alike(edges, groups, source, least, weights, touched):
-    """How like the entities of a source each entity is, in all 1: a walk of two steps over shared relations and tails.
-
-    The walk starts at an entity of the source by its score (below `least` not at all), takes one of its edges, and goes
-    back over the same relation to any entity. weights (edges,) are all 0, before and after; touched is room to work in.
-    """
-    starts, tails = edges[0], edges[2]
-    firsts, lasts = groups
-    likeness = np.zeros(len(starts) - 1, dtype=np.float32)
-    used, total = 0, 0.0
-    for head in range(len(likeness)):
-        if source[head] < least:
-            continue
-        degree = starts[head + 1] - starts[head]
-        total += source[head] if degree else 0.0
-        for edge in range(starts[head], starts[head + 1]):
-            group = firsts[edge]
-            if weights[group] == 0.0:
-                touched[used] = edge
-                used += 1
-            weights[group] += source[head] / degree
-    for place in range(used):
-        first, last = firsts[touched[place]], lasts[touched[place]]
-        share = weights[first] / (total * (last - first))
-        weights[first] = 0.0
-        for edge in range(first, last):
-            likeness[tails[edge]] += share
-    return likeness
-
-
-@compiled
-def vote(heads, tails, source, likeness, top, weight, prior):
-    """The score of every entity after following a relation whose edges are these heads and tails.
-
-    An edge that is there passes its head's score on, the best of several; beside that the heads that are alike vote,
-    and so do all, by their number alone. `top` is the best score of the source.
-    """
-    scores = np.zeros(len(source), dtype=np.float32)
-    passed = np.zeros(len(source), dtype=np.float32)
-    total, before = 0.0, -1
-    for edge in range(len(heads)):
-        if heads[edge] != before:  # edges are sorted by head
-            before = heads[edge]
-            total += likeness[before]
-    by_likeness = top * weight / total if total > 0.0 else 0.0
-    by_number = top * prior / max(len(heads), 1)
-    for edge in range(len(heads)):
-        head, tail = heads[edge], tails[edge]
-        passed[tail] = max(passed[tail], source[head])
-        scores[tail] += by_likeness * likeness[head] + by_number
-    for entity in range(len(scores)):
-        scores[entity] = max(scores[entity], passed[entity])
-    return scores
-
-
-@compiled
-def tail_counts(tails, entity_count):
-    """How often each entity is among some tails."""
-    counts = np.zeros(entity_count, dtype=np.float32)
-    for tail in tails:
-        counts[tail] += 1.0
-    return counts

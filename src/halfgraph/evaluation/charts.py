@@ -1,9 +1,10 @@
 """Bar charts by query type as SVG, in the manner of the paper's Figure 4: each score less that of the weakest model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import floor, log10
+from typing import Any
 
 from halfgraph.evaluation.comparing import Row
 from halfgraph.evaluation.protocol import HARD
@@ -18,6 +19,7 @@ COLOURS = (
 )
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 330, 46, 8, 14, 40
 LEGEND = 20  # pixels for a line of the legend
+SQUARE, SQUARE_EDGE, SQUARE_LEGEND = 300, 36, 90  # of the reliability chart
 
 
 @dataclass(frozen=True)
@@ -160,3 +162,57 @@ def _legend(names: Sequence[str]) -> tuple[list[str], int]:
         found.append(f'<text x="{x + 16}" y="{y + 10}" fill="currentColor">{escape(name)}</text>')
         x += wide
     return found, line + 1
+
+
+def reliability_charts(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """Return a title and an SVG for each row with measured confidences."""
+    return [
+        (f"Confidence and what is right, {row.name}", reliability_svg(row.figures["calibration"]["bins"]))
+        for row in rows
+        if "calibration" in row.figures
+    ]
+
+
+def reliability_svg(bins: Mapping[str, Mapping[str, Any]]) -> str:
+    """Draw the share of right answers by confidence as SVG, one line for each structure; the diagonal is the ideal."""
+    wide, high = SQUARE + 2 * SQUARE_EDGE + SQUARE_LEGEND, SQUARE + 2 * SQUARE_EDGE
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" style="max-width:{wide}px" '
+        'aria-label="The share of right answers by confidence" font-family="system-ui, sans-serif" font-size="11">',
+        *(part for tenth in range(0, 11, 2) for part in _grid(tenth / 10)),
+        f'<line x1="{_px(0)}" y1="{_py(0)}" x2="{_px(1)}" y2="{_py(1)}" stroke="currentColor" stroke-dasharray="4 4"/>',
+    ]
+    for number, (name, own) in enumerate(bins.items()):
+        colour = COLOURS[number % len(COLOURS)]
+        points = list(zip(own["confidence"], own["right"], own["answers"], strict=True))
+        line = " ".join(f"{_px(sure):.1f},{_py(right):.1f}" for sure, right, _ in points)
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
+        parts += [_dot(sure, right, count, name, colour) for sure, right, count in points]
+        y = SQUARE_EDGE + 16 * number
+        parts.append(f'<text x="{SQUARE + SQUARE_EDGE + 16}" y="{y + 4}" fill="{colour}">{escape(name)}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _dot(sure: float, right: float, count: int, name: str, colour: str) -> str:
+    """Draw a point with its values as the tooltip."""
+    said = f"{name}: {count:,} answers, {sure:.0%} sure, {right:.0%} right"
+    at = f'cx="{_px(sure):.1f}" cy="{_py(right):.1f}" r="3"'
+    return f'<circle {at} fill="{colour}"><title>{escape(said)}</title></circle>'
+
+
+def _grid(value: float) -> list[str]:
+    """Draw the grid lines of a value with their labels."""
+    lines = f"M{_px(0)} {_py(value)}H{_px(1)}M{_px(value)} {_py(0)}V{_py(1)}"
+    return [
+        f'<path d="{lines}" stroke="currentColor" stroke-opacity="0.14"/>',
+        f'<text x="{_px(0) - 5}" y="{_py(value) + 4}" text-anchor="end" fill="currentColor">{value:.1f}</text>',
+        f'<text x="{_px(value)}" y="{_py(0) + 15}" text-anchor="middle" fill="currentColor">{value:.1f}</text>',
+    ]
+
+
+def _px(value: float) -> float:
+    return SQUARE_EDGE + SQUARE * value
+
+
+def _py(value: float) -> float:
+    return SQUARE_EDGE + SQUARE * (1 - value)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from halfgraph.evaluation.metrics import auc, percentiles
 from halfgraph.evaluation.protocol import HARD
-from halfgraph.evaluation.ranking import HITS, Scored, mean_by_question
+from halfgraph.evaluation.ranking import HITS, ScoredQuestions, mean_by_question
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import STRUCTURES
 
@@ -44,7 +44,7 @@ class Pairs:
 Measures = dict[Key, Column | Pairs]
 
 
-def measures_of(scored: Scored, missing: NDArray[np.int8] | None = None) -> Measures:
+def measures_of(scored: ScoredQuestions, missing: NDArray[np.int8] | None = None) -> Measures:
     """Every measure of some questions; those that no question has a value for are left out."""
     found = paper_measures(scored) | field_measures(scored)
     if missing is not None:
@@ -52,7 +52,7 @@ def measures_of(scored: Scored, missing: NDArray[np.int8] | None = None) -> Meas
     return {key: column for key, column in found.items() if column.there.any()}
 
 
-def paper_measures(scored: Scored) -> Measures:
+def paper_measures(scored: ScoredQuestions) -> Measures:
     """AUC and percentile by query type; unions are none of the paper's."""
     questions = scored.questions
     if questions.structure not in STRUCTURES:
@@ -72,7 +72,7 @@ def paper_measures(scored: Scored) -> Measures:
     return found
 
 
-def field_measures(scored: Scored) -> Measures:
+def field_measures(scored: ScoredQuestions) -> Measures:
     """Filtered MRR and Hits of hard answers, the share of them that tie, and the MRR of easy answers."""
     questions, short = scored.questions, scored.questions.structure.short
     found: Measures = {}
@@ -85,7 +85,7 @@ def field_measures(scored: Scored) -> Measures:
     return found
 
 
-def by_missing(scored: Scored, missing: NDArray[np.int8]) -> Measures:
+def by_missing(scored: ScoredQuestions, missing: NDArray[np.int8]) -> Measures:
     """MRR and Hits of the hard answers that need so many missing triples: the measures mrr/1, hits@3/1, mrr/2, ..."""
     found: Measures = {}
     if scored.questions.hard is None:
@@ -97,7 +97,7 @@ def by_missing(scored: Scored, missing: NDArray[np.int8]) -> Measures:
     return found
 
 
-def _ranked(scored: Scored, there: NDArray[np.bool_], chosen: NDArray[np.bool_], suffix: str) -> Measures:
+def _ranked(scored: ScoredQuestions, there: NDArray[np.bool_], chosen: NDArray[np.bool_], suffix: str) -> Measures:
     """MRR and Hits of the chosen hard answers: a mean over those of a question, then over questions."""
     hard, short, ranks = scored.questions.hard, scored.questions.structure.short, scored.ranks
     assert hard is not None

@@ -5,10 +5,9 @@ from html import escape
 from typing import Any
 
 from halfgraph import __version__
-from halfgraph.evaluation.charts import charts, svg
+from halfgraph.evaluation.charts import charts, reliability_charts, svg
 from halfgraph.evaluation.comparing import Row
-from halfgraph.evaluation.reliability import error_table, reliability_charts
-from halfgraph.evaluation.report import Table, notes, tables
+from halfgraph.evaluation.report import Table, error_table, notes, tables
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2126; --paper: #fff; --faint: #5d6670; --line: #d9dee3; --strip: #f5f7f9; }

@@ -21,7 +21,7 @@ ORDER = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up")  # as the newer l
 
 
 @dataclass(frozen=True)
-class Asked:
+class EvaluationSet:
     """Held-out questions, structure by structure, with the fewest missing triples that each hard answer needs."""
 
     sets: tuple[Questions, ...]
@@ -34,14 +34,16 @@ class Asked:
         """How many questions of each structure."""
         return {questions.structure.short: len(questions) for questions in self.sets}
 
-    def some(self, limit: int, seed: int) -> "Asked":
+    def some(self, limit: int, seed: int) -> "EvaluationSet":
         """At most so many of each structure, at random."""
         chosen = [_some(questions, limit, seed) for questions in self.sets]
         kept = [
             (questions.take(rows), missing[_places(questions, rows)])
             for questions, missing, rows in zip(self.sets, self.missing, chosen, strict=True)
         ]
-        return Asked(tuple(some for some, _ in kept), tuple(numbers for _, numbers in kept), self.split, self.source)
+        return EvaluationSet(
+            tuple(some for some, _ in kept), tuple(numbers for _, numbers in kept), self.split, self.source
+        )
 
 
 def _some(questions: Questions, limit: int, seed: int) -> NDArray[np.int64]:
@@ -58,19 +60,19 @@ def _places(questions: Questions, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     return np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
 
 
-def of_workload(workload: Workload, graph: Graph, split: str, limit: int | None, seed: int) -> Asked:
+def of_workload(workload: Workload, graph: Graph, split: str, limit: int | None, seed: int) -> EvaluationSet:
     """The questions of a split of a workload, at most `limit` of each structure at random."""
-    shapes = workload.structures(split)
-    if not shapes:
+    structures = workload.structures(split)
+    if not structures:
         has = ", ".join(workload.description["questions"])
         raise FolderError(workload.path, f"has no {split} questions", advice=f"It has: {has}.")
-    sets = [workload.questions(split, structure) for structure in shapes]
+    sets = [workload.questions(split, structure) for structure in structures]
     on = workload.graphs(split) if split in workload.description.get("graphs", {}) else GRAPHS[split]
     return _asked(sets, graph, on, split, str(workload.path), limit, seed)
 
 
 @contextmanager
-def of_file(path: Path, graph: Graph, limit: int | None, seed: int) -> Iterator[Asked]:
+def of_file(path: Path, graph: Graph, limit: int | None, seed: int) -> Iterator[EvaluationSet]:
     """The questions of a file of JSON lines or pickles, while its columns are kept in a folder of their own."""
     with tempfile.TemporaryDirectory(prefix="halfgraph-") as folder:
         workload = import_workload(path, graph, Path(folder) / "questions").workload
@@ -79,10 +81,10 @@ def of_file(path: Path, graph: Graph, limit: int | None, seed: int) -> Iterator[
             problem = "no question has hard answers, so there is nothing to measure"
             raise InputError(problem, path=path, advice='Give each its "easy" and "hard" answers.')
         asked = of_workload(workload, graph, splits[-1], limit, seed)
-        yield Asked(asked.sets, asked.missing, asked.split, str(path))
+        yield EvaluationSet(asked.sets, asked.missing, asked.split, str(path))
 
 
-def drawn(graph: Graph, split: str, limit: int | None, seed: int) -> Asked:
+def drawn(graph: Graph, split: str, limit: int | None, seed: int) -> EvaluationSet:
     """Fresh questions of a split that the training graph cannot answer, of the paper's seven structures."""
     if not graph.has_split:
         problem = "has no split, so there are no questions to measure with"
@@ -95,14 +97,14 @@ def drawn(graph: Graph, split: str, limit: int | None, seed: int) -> Asked:
 
 def _asked(
     sets: list[Questions], graph: Graph, on: tuple[str, str], split: str, source: str, limit: int | None, seed: int
-) -> Asked:
+) -> EvaluationSet:
     """The questions in the usual order, with the missing triples counted."""
     kept = sorted((questions for questions in sets if len(questions)), key=_place)
     if limit is not None:
         kept = [questions.take(_some(questions, limit, seed)) for questions in kept]
     known, whole = (graph.view(name) for name in on)
     missing = [missing_triples(questions, whole, known) for questions in kept]
-    return Asked(tuple(kept), tuple(missing), split, source)
+    return EvaluationSet(tuple(kept), tuple(missing), split, source)
 
 
 def _place(questions: Questions) -> int:

@@ -4,11 +4,10 @@ The rank of an answer is 1, and 1 more for each entity that is no answer and sco
 scores as high. All other answers, easy and hard, are filtered out.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from halfgraph.evaluation._rank_kernels import FAR, fewest_missing, rank_rows
 from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.threads import torch_threads
-from halfgraph.prediction.answerers import Answerer, Scores
+from halfgraph.prediction.base import Predictor, Scores
 from halfgraph.query._kernels import contiguous, edges_of, steps_of
 from halfgraph.query.exact import Ragged, available_cores, in_pieces
 from halfgraph.query.program import compile_structure
@@ -25,13 +24,12 @@ from halfgraph.workload.sampling import Questions
 
 AT_ONCE = 1 << 23  # scores in memory at a time, for each thread: 32 MB
 HITS = (1, 3, 10)
-T = TypeVar("T")
-Watch = Callable[["Scored", slice, Scores], None]  # told of the scores of some rows (rows, entities), in order
+Watch = Callable[["ScoredQuestions", slice, Scores], None]  # told of the scores of some rows (rows, entities), in order
 
 
 @dataclass(frozen=True)
-class Scored:
-    """What an answerer makes of some questions of one structure; every measure is computed from these columns."""
+class ScoredQuestions:
+    """What an predictor makes of some questions of one structure; every measure is computed from these columns."""
 
     questions: Questions
     answer: Scores  # (n,): the score of the question's own answer
@@ -50,20 +48,20 @@ class Scored:
 
 
 def scored(
-    answerer: Answerer,
+    predictor: Predictor,
     questions: Questions,
     *,
     threads: int | None = None,
     at_once: int = AT_ONCE,
     watch: Watch | None = None,
-) -> Scored:
+) -> ScoredQuestions:
     """The questions with their scores and ranks; memory grows with the answers and negatives, not with entities."""
     found = _unscored(questions)
     hard, easy = _sets(questions.hard, len(questions)), _sets(questions.easy, len(questions))
 
     def some(rows: slice) -> int:
-        scores = answerer.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
-        require_finite(scores, f"{answerer.name}, {questions.structure.name}")
+        scores = predictor.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
+        require_finite(scores, f"{predictor.name}, {questions.structure.name}")
         _pick(found, rows, scores)
         _rank(found, rows, scores, easy, hard)
         if watch is not None:
@@ -80,25 +78,10 @@ def scored(
     return found
 
 
-def in_order(work: Callable[[slice], T], count: int, size: int) -> Iterator[tuple[slice, T]]:
-    """What is made of each chunk of so many rows, in order; threads work on the next, and no more wait in memory."""
-    threads = available_cores()
-    waiting: deque[tuple[slice, Future[T]]] = deque()
-    with torch_threads(1), ThreadPoolExecutor(threads) as pool:
-        for first in range(0, count, size):
-            rows = slice(first, min(first + size, count))
-            waiting.append((rows, pool.submit(work, rows)))
-            if len(waiting) > threads:
-                rows, made = waiting.popleft()
-                yield rows, made.result()
-        for rows, made in waiting:
-            yield rows, made.result()
-
-
-def _unscored(questions: Questions) -> Scored:
+def _unscored(questions: Questions) -> ScoredQuestions:
     """Columns to be filled."""
     count, hard = len(questions), _size(questions.hard)
-    return Scored(
+    return ScoredQuestions(
         questions,
         answer=np.zeros(count, np.float32),
         negative=np.zeros(count, np.float32),
@@ -120,7 +103,7 @@ def _size(sets: Ragged | None) -> int:
     return 0 if sets is None else len(sets.values)
 
 
-def _pick(found: Scored, rows: slice, scores: Scores) -> None:
+def _pick(found: ScoredQuestions, rows: slice, scores: Scores) -> None:
     """Nothing; the scores of the answers and negatives of some rows are kept."""
     questions = found.questions
     places = np.arange(len(scores))
@@ -136,7 +119,7 @@ def _pick(found: Scored, rows: slice, scores: Scores) -> None:
             getattr(found, name)[values] = scores[np.repeat(places, np.diff(offsets)), sets.values[values]]
 
 
-def _rank(found: Scored, rows: slice, scores: Scores, easy: Ragged, hard: Ragged) -> None:
+def _rank(found: ScoredQuestions, rows: slice, scores: Scores, easy: Ragged, hard: Ragged) -> None:
     """Nothing; the answers of some rows are ranked."""
     easy_offsets, hard_offsets = (sets.offsets[rows.start : rows.stop + 1] for sets in (easy, hard))
     values = slice(int(hard_offsets[0]), int(hard_offsets[-1]))

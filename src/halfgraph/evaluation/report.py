@@ -14,6 +14,7 @@ from halfgraph.graph.files import write_atomically
 from halfgraph.query.structures import structure_named
 
 Cell = str | int | float | None
+CALIBRATION_ERROR = "Expected calibration error: how far confidences are from what is right"
 FEW = 4  # rows that stand side by side, names below one another; more stand below one another
 
 
@@ -159,6 +160,14 @@ def by_missing(rows: Sequence[Row]) -> Table:
             lines.append([row.name, int(number), answers, *own])
     columns = ["", "missing", "answers", *names]
     return Table("Filtered MRR of hard answers by the number of missing triples they need", columns, lines, 3)
+
+
+def error_table(rows: Sequence[Row]) -> Table:
+    """Expected calibration error by structure; no rows if none was measured."""
+    own = [row for row in rows if "calibration" in row.figures]
+    names = [name for name in ORDER if any(row.get("calibration", "ece", name) is not None for row in own)]
+    lines = [[name, *(row.get("calibration", "ece", name) for row in own)] for name in names]
+    return Table(CALIBRATION_ERROR, ["", *(row.name for row in own)], lines, digits=3)
 
 
 def what_margins_are(rows: Sequence[Row]) -> str:

@@ -17,14 +17,15 @@ import numpy as np
 
 from halfgraph.errors import FolderError
 from halfgraph.evaluation.comparing import Measured
-from halfgraph.evaluation.questions import Asked, of_workload
+from halfgraph.evaluation.questions import EvaluationSet, of_workload
 from halfgraph.evaluation.results import evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph.folder import Graph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
-from halfgraph.prediction.answerers import Answerer, VectorAnswerer
+from halfgraph.prediction.base import Predictor
 from halfgraph.prediction.baselines import NEIGHBOUR_VOTE, POPULARITY, neighbour_vote, popularity
+from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.training.batches import Batches, FromWorkload
 from halfgraph.training.loop import WARM_UP, Budget, Told, train, tune_memory
 from halfgraph.training.recipe import Recipe
@@ -67,7 +68,7 @@ class Reproduction:
     steps: int
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> EvaluationSet:
         """The test questions."""
         return of_workload(self.workload, self.graph, "test", None, 0)
 
@@ -140,10 +141,10 @@ def measure_entry(work: Reproduction, entry: Entry, threads: int | None, told: T
         return False
     if not is_finished(out):
         _train(work, entry, out, told)
-    answerer = VectorAnswerer(load_encoder(out, work.graph, entry.architecture), entry.row)
+    predictor = EmbeddingPredictor.of(load_encoder(out, work.graph, entry.architecture), entry.row)
     about = read_provenance(out)
     others = {key: about[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
-    _save(path, answerer, work.asked, threads, others)
+    _save(path, predictor, work.asked, threads, others)
     (out / STATE).unlink(missing_ok=True)  # there is nothing to go on with, and it is three times the model's size
     return True
 
@@ -172,10 +173,12 @@ def measure_baselines(work: Reproduction, most: int, threads: int | None) -> Non
             _save(path, make(work.graph.train), work.asked.some(most, 0), threads, {})
 
 
-def _save(path: Path, answerer: Answerer, asked: Asked, threads: int | None, others: Mapping[str, Any]) -> None:
-    """Nothing; the figures of an answerer are found and written."""
+def _save(
+    path: Path, predictor: Predictor, asked: EvaluationSet, threads: int | None, others: Mapping[str, Any]
+) -> None:
+    """Nothing; the figures of an predictor are found and written."""
     tune_memory()
-    figures = evaluate(answerer, asked, threads=threads)
+    figures = evaluate(predictor, asked, threads=threads)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps({**figures, **others}, indent=1))
 

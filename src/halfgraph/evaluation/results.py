@@ -1,4 +1,4 @@
-"""The figures of one answerer on some questions, as plain values: what --json prints and every table is made from."""
+"""The figures of one predictor on some questions, as plain values: what --json prints and every table is made from."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,9 +9,9 @@ import numpy as np
 from halfgraph.evaluation.bootstrap import AGAIN, LEVEL, Replicates, interval, mean_of, replicates
 from halfgraph.evaluation.measures import Key, measures_of
 from halfgraph.evaluation.protocol import HARD
-from halfgraph.evaluation.questions import Asked
+from halfgraph.evaluation.questions import EvaluationSet
 from halfgraph.evaluation.ranking import HITS, Watch, scored
-from halfgraph.prediction.answerers import Answerer
+from halfgraph.prediction.base import Predictor
 from halfgraph.query.structures import STRUCTURES
 
 Figures = Mapping[str, Any]
@@ -61,8 +61,8 @@ def _pair(some: Replicates) -> list[float] | None:
 
 
 def evaluate(
-    answerer: Answerer,
-    asked: Asked,
+    predictor: Predictor,
+    asked: EvaluationSet,
     *,
     seed: int = 0,
     again: int = AGAIN,
@@ -70,21 +70,21 @@ def evaluate(
     watch: Watch | None = None,
     told: Told = lambda _: None,
 ) -> dict[str, Any]:
-    """The figures of an answerer; structure by structure, so that memory grows with none of them."""
+    """The figures of an predictor; structure by structure, so that memory grows with none of them."""
     found, answers = Found(), {}
     for questions, missing in zip(asked.sets, asked.missing, strict=True):
-        result = scored(answerer, questions, threads=threads, watch=watch)
+        result = scored(predictor, questions, threads=threads, watch=watch)
         measures = measures_of(result, missing)
         found.values |= {key: measure.value() for key, measure in measures.items()}
         found.replicates |= replicates(measures, seed, again)
         numbers, counts = np.unique(missing, return_counts=True)
         answers[questions.structure.short] = dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
         told(len(questions))
-    return figures_of(answerer.name, found, asked, answers, again)
+    return figures_of(predictor.name, found, asked, answers, again)
 
 
 def figures_of(
-    name: str, found: Found, asked: Asked, answers: Mapping[str, Mapping[str, int]], again: int
+    name: str, found: Found, asked: EvaluationSet, answers: Mapping[str, Mapping[str, int]], again: int
 ) -> dict[str, Any]:
     """The measures in the form of the interface, and what we add to it."""
     figures = {

@@ -5,8 +5,8 @@ from typing import IO, Any
 
 import numpy as np
 
-from halfgraph.evaluation.ranking import Scored, Watch
-from halfgraph.prediction.answerers import Scores
+from halfgraph.evaluation.ranking import ScoredQuestions, Watch
+from halfgraph.prediction.base import Scores
 from halfgraph.workload.jsonl import lines_of
 from halfgraph.workload.nested import GraphNames
 
@@ -14,7 +14,7 @@ from halfgraph.workload.nested import GraphNames
 def exporter(file: IO[bytes], names: GraphNames, run: str, *, every: bool) -> Watch:
     """What writes a line for each question as it is scored; `every`: with the score of every entity, by its name."""
 
-    def write(found: Scored, rows: slice, scores: Scores) -> None:
+    def write(found: ScoredQuestions, rows: slice, scores: Scores) -> None:
         some = np.arange(rows.start, rows.stop)
         lines = lines_of(found.questions.take(some), names)
         for row, line, own in zip(some.tolist(), lines, scores, strict=True):
@@ -26,7 +26,7 @@ def exporter(file: IO[bytes], names: GraphNames, run: str, *, every: bool) -> Wa
     return write
 
 
-def _scores(found: Scored, row: int) -> dict[str, Any]:
+def _scores(found: ScoredQuestions, row: int) -> dict[str, Any]:
     """The scores of a question's answer and of its negatives, as far as it has any."""
     questions = found.questions
     scores: dict[str, Any] = {"answer": float(found.answer[row])}
@@ -40,7 +40,7 @@ def _scores(found: Scored, row: int) -> dict[str, Any]:
     return scores
 
 
-def _ranks(found: Scored, row: int, names: GraphNames) -> dict[str, float]:
+def _ranks(found: ScoredQuestions, row: int, names: GraphNames) -> dict[str, float]:
     """The filtered rank of each hard answer, by its name."""
     hard = found.questions.hard
     if hard is None:

@@ -20,8 +20,10 @@ def validation_questions(graph: Graph, workload: Workload | None, seed: int) -> 
     """The validation questions of a workload, or else fresh ones; none where the graph has no split."""
     if workload is not None:
         # Unions, which published workloads have, are not of the paper's types: they have no one vector.
-        shapes = [structure for structure in workload.structures("valid") if structure in STRUCTURES]
-        return [_with_negatives(graph, workload, workload.questions("valid", structure), seed) for structure in shapes]
+        structures = [structure for structure in workload.structures("valid") if structure in STRUCTURES]
+        return [
+            _with_negatives(graph, workload, workload.questions("valid", structure), seed) for structure in structures
+        ]
     if not graph.has_split:
         return []
     plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, negatives=NegativeCounts(most=200))

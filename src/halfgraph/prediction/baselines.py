@@ -1,8 +1,9 @@
-"""Two ways to answer without training, so that nobody is fooled: popularity, and the vote of similar entities.
+"""Two baselines without training: popularity and neighbour vote.
 
-Both are meanings of a query: a node yields one score for every entity (entities,).
+Both are interpretations of a query: each node yields one score for every entity (entities,).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
@@ -10,22 +11,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.evaluation._rank_kernels import alike, groups_of, tail_counts, vote
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction.answerers import MeaningAnswerer, Scores
+from halfgraph.prediction._link_kernels import same_tail_ranges, similar_entities, vote
+from halfgraph.prediction.base import QueryPredictor, Scores
 from halfgraph.query._kernels import contiguous, edges_of
+from halfgraph.query.fold import fold
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, type_of
 
 POPULARITY, NEIGHBOUR_VOTE = "popularity", "neighbour vote"
-LIKENESS = 0.3  # what the vote of similar entities counts, against 1 for an edge that is there
-PRIOR = 0.01  # what the share of the relation's edges that lead to an entity counts
-FLOOR = 0.001  # what an entity has on a path that does not lead to it: other paths may still speak for it
-LEAST = 0.1  # of a variable's best score: entities below do not send out a vote
+VOTE = 0.3  # weight of the votes of similar entities, against 1 for a known triple
+PRIOR = 0.01  # weight of the share of the relation's triples with this tail
+FLOOR = 0.001  # score of an entity on a path that does not lead to it, so that other paths still count
+LEAST_SOURCE = 0.1  # entities below this share of the best score do not vote
 
 
 @dataclass(frozen=True)
-class ByRelation:
-    """The edges of a graph, relation by relation, each sorted by head."""
+class TriplesByRelation:
+    """The triples of a graph grouped by relation, each group sorted by head."""
 
     graph: KnowledgeGraph
     heads: NDArray[np.int32]
@@ -33,19 +35,19 @@ class ByRelation:
     starts: NDArray[np.int64]
 
     @classmethod
-    def of(cls, graph: KnowledgeGraph) -> "ByRelation":
-        """The edges of a graph."""
+    def of(cls, graph: KnowledgeGraph) -> "TriplesByRelation":
+        """Group the triples of a graph."""
         order = np.argsort(graph.relations, kind="stable")
         starts = np.searchsorted(graph.relations[order], np.arange(graph.relation_count + 1))
         return cls(graph, contiguous(graph.heads()[order]), contiguous(graph.tails[order]), starts)
 
-    def edges(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The heads and the tails of a relation."""
-        place = slice(self.starts[relation], self.starts[relation + 1])
-        return self.heads[place], self.tails[place]
+    def of_relation(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the heads and the tails of a relation."""
+        rows = slice(self.starts[relation], self.starts[relation + 1])
+        return self.heads[rows], self.tails[rows]
 
-    def of_type(self, node: Query, scores: Scores) -> Scores:
-        """The scores, nothing being left to entities of another type than the query says."""
+    def keep_type(self, node: Query, scores: Scores) -> Scores:
+        """Set the scores of entities of another type than the query states to 0."""
         type_id = type_of(node)
         if type_id is None:
             return scores
@@ -57,86 +59,92 @@ class ByRelation:
 
 @dataclass(frozen=True)
 class Popularity:
-    """How often an entity is a tail of the relation that leads to the target; a product where paths meet."""
+    """Interpretation: number of triples of the last relation with this tail; a product at intersections."""
 
-    known: ByRelation
+    triples: TriplesByRelation
 
     def anchor(self, node: Anchor) -> Scores:
-        """The entity itself."""
-        return _only(int(node.entity), self.known.graph.entity_count)
+        """1 for the entity."""
+        return one_hot(int(node.entity), self.triples.graph.entity_count)
 
-    def project(self, node: Project, source: Scores) -> Scores:  # noqa: ARG002  wherever the path comes from
-        """How often each entity is a tail."""
-        counts = tail_counts(self.known.edges(int(node.relation))[1], self.known.graph.entity_count)
-        return self.known.of_type(node, counts)
+    def project(self, node: Project, source: Scores) -> Scores:
+        """Number of triples with each tail, whatever the source."""
+        tails = self.triples.of_relation(int(node.relation))[1]
+        return self.triples.keep_type(node, np.bincount(tails, minlength=len(source)).astype(np.float32))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """The product, as if the paths were independent."""
-        return self.known.of_type(node, reduce(np.multiply, parts))
+        """Product over the paths."""
+        return self.triples.keep_type(node, reduce(np.multiply, parts))
 
     def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """The best."""
-        return self.known.of_type(node, reduce(np.maximum, parts))
+        """Maximum over the paths."""
+        return self.triples.keep_type(node, reduce(np.maximum, parts))
 
     def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
-        """The same for all: that a path is popular does not make it wrong."""
+        """1 for all: popularity is no evidence against an answer."""
         return np.ones_like(part)
 
 
 @dataclass(frozen=True)
 class NeighbourVote:
-    """An edge counts 1 if it is there, else a share of the votes of entities similar to its head."""
+    """Interpretation: a known triple counts 1, any other the share of votes of entities similar to its head."""
 
-    known: ByRelation
+    triples: TriplesByRelation
     edges: tuple[Any, ...]
-    groups: tuple[Any, Any]
-    room: tuple[Any, Any] = field(init=False, repr=False)
+    groups: tuple[Any, ...]
+    scratch: tuple[Any, Any] = field(init=False, repr=False)  # left as it was after each use
 
     def __post_init__(self) -> None:
-        count = len(self.known.tails)
-        object.__setattr__(self, "room", (np.zeros(count, np.float32), np.empty(count, np.int64)))
+        count = len(self.triples.tails)
+        object.__setattr__(self, "scratch", (np.zeros(count, np.float32), np.empty(count, np.int64)))
 
     def anchor(self, node: Anchor) -> Scores:
-        """The entity itself."""
-        return _only(int(node.entity), self.known.graph.entity_count)
+        """1 for the entity."""
+        return one_hot(int(node.entity), self.triples.graph.entity_count)
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Edges that are there, or votes: of entities similar to the source, and of all by their number."""
+        """Known triples, else votes of entities similar to the source, and of all triples by their number."""
         top = float(source.max())
         if top <= 0.0:
             return source
-        likeness = alike(self.edges, self.groups, source, np.float32(LEAST * top), *self.room)
-        heads, tails = self.known.edges(int(node.relation))
-        return self.known.of_type(node, vote(heads, tails, source, likeness, top, LIKENESS, PRIOR))
+        least = np.float32(LEAST_SOURCE * top)
+        similarity = similar_entities(self.edges, self.groups, source, least, *self.scratch)
+        heads, tails = self.triples.of_relation(int(node.relation))
+        return self.triples.keep_type(node, vote(heads, tails, source, similarity, top, VOTE, PRIOR))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """The product, with a floor for each path."""
-        return self.known.of_type(node, reduce(np.multiply, [part + np.float32(FLOOR) for part in parts]))
+        """Product over the paths, with a floor for each."""
+        return self.triples.keep_type(node, reduce(np.multiply, [part + np.float32(FLOOR) for part in parts]))
 
     def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """The best."""
-        return self.known.of_type(node, reduce(np.maximum, parts))
+        """Maximum over the paths."""
+        return self.triples.keep_type(node, reduce(np.maximum, parts))
 
     def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
-        """What is left to one."""
+        """1 minus the score."""
         return np.float32(1.0) - np.minimum(part, np.float32(1.0))
 
 
-def _only(entity: int, count: int) -> Scores:
-    """1 for one entity, 0 for all others."""
+def one_hot(entity: int, count: int) -> Scores:
+    """Return 1 for one entity and 0 for all others."""
     scores = np.zeros(count, dtype=np.float32)
     scores[entity] = 1.0
     return scores
 
 
-def popularity(graph: KnowledgeGraph) -> MeaningAnswerer:
-    """Popularity on a graph, as an answerer."""
-    known = ByRelation.of(graph)
-    return MeaningAnswerer(POPULARITY, lambda: Popularity(known))
+def popularity(graph: KnowledgeGraph) -> QueryPredictor:
+    """Build the popularity baseline of a graph."""
+    interpretation = Popularity(TriplesByRelation.of(graph))
+    return QueryPredictor(POPULARITY, lambda: lambda query: fold(query, interpretation))
 
 
-def neighbour_vote(graph: KnowledgeGraph) -> MeaningAnswerer:
-    """The neighbour vote on a graph, as an answerer."""
-    known, edges = ByRelation.of(graph), edges_of(graph)
-    groups = tuple(map(contiguous, groups_of(edges)))
-    return MeaningAnswerer(NEIGHBOUR_VOTE, lambda: NeighbourVote(known, edges, (groups[0], groups[1])))
+def neighbour_vote(graph: KnowledgeGraph) -> QueryPredictor:
+    """Build the neighbour-vote baseline of a graph."""
+    triples, edges = TriplesByRelation.of(graph), edges_of(graph)
+    groups = tuple(map(contiguous, same_tail_ranges(edges)))
+
+    def scorer() -> Callable[[Query], Scores]:
+        interpretation = NeighbourVote(triples, edges, groups)
+        return lambda query: fold(query, interpretation)
+
+    return QueryPredictor(NEIGHBOUR_VOTE, scorer)

@@ -1,4 +1,7 @@
-"""From scores to confidences: of answers given confidence p about p are right, as measured on held-out questions."""
+"""Calibration: from scores to confidences, such that a share p of the answers with confidence p is right.
+
+The curves are fitted on held-out questions by `calibrate` (calibration_fitting.py).
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -10,38 +13,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
-from halfgraph.query.structures import NAMED, Structure, structure_name
+from halfgraph.prediction.modes import EMBEDDING, LINKS, current_name
+from halfgraph.query.structures import NAMED, Structure, path, structure_name
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
 from halfgraph.training.run_folder import write_atomically
 
 FILE = "confidence.json"
 FORMAT = 1
-BINS = 60  # of as many answers each, that the isotonic curve is made of
-LEAST = 400  # answers, and RARE right and wrong ones, below which a curve of two parameters is fitted instead
-RARE = 20
-GRID = 33  # points of such a curve that are kept
+BINS = 60  # bins of equal size for the isotonic curve
+LEAST, LEAST_EACH = (
+    400,
+    20,
+)  # answers, and right or wrong ones; with fewer, Platt scaling instead of isotonic regression
+GRID = 33  # stored points of a Platt curve
+ONE_LINK = path(0, 0)
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Curve:
-    """How many answers of a score are right: points with straight lines between them, ascending."""
+    """Share of right answers by score: ascending points, linearly interpolated."""
 
     scores: Sequence[float]
     rates: Sequence[float]
     answers: int
-    way: str  # isotonic, platt
+    way: str  # isotonic or platt
 
     def rate(self, scores: Values) -> Values:
-        """The confidence of some scores; beyond the points it is that of the nearest."""
+        """Return the confidence of each score; constant beyond the first and last points."""
         return np.interp(scores, self.scores, self.rates)
 
 
-def fit(scores: Values, right: NDArray[np.bool_]) -> Curve:
-    """The curve of answers with these scores, some of which are right: isotonic, or Platt's where there are few."""
-    few = len(scores) < LEAST or min(right.sum(), (~right).sum()) < RARE
-    found, rates = _platt(scores, right) if few else _isotonic(scores, right)
-    return Curve(_rounded(found), _rounded(rates), len(scores), "platt" if few else "isotonic")
+def fit_curve(scores: Values, right: NDArray[np.bool_]) -> Curve:
+    """Fit a curve to scored answers, of which some are right: isotonic regression, or Platt scaling if they are few."""
+    few = len(scores) < LEAST or min(right.sum(), (~right).sum()) < LEAST_EACH
+    points, rates = _platt(scores, right) if few else _isotonic(scores, right)
+    return Curve(_rounded(points), _rounded(rates), len(scores), "platt" if few else "isotonic")
 
 
 def _rounded(values: Values) -> list[float]:
@@ -49,19 +56,19 @@ def _rounded(values: Values) -> list[float]:
 
 
 def _isotonic(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
-    """Bins of as many answers each, merged until their rates ascend (pool adjacent violators)."""
+    """Isotonic regression on bins of equal size."""
     order = np.argsort(scores, kind="stable")
     bins = np.array_split(order, min(BINS, len(order)))
-    # Half an answer of either sort in each bin: a rate of 0 or 1 would claim more than so many answers can say.
-    means = np.array([scores[some].mean() for some in bins])
-    counts = np.array([len(some) + 1.0 for some in bins])
-    rates = np.array([(right[some].sum() + 0.5) / (len(some) + 1.0) for some in bins])
-    return means, pooled(rates, counts)
+    # Half a right and half a wrong answer are added to each bin: few answers do not justify a rate of 0 or 1.
+    means = np.array([scores[rows].mean() for rows in bins])
+    counts = np.array([len(rows) + 1.0 for rows in bins])
+    rates = np.array([(right[rows].sum() + 0.5) / (len(rows) + 1.0) for rows in bins])
+    return means, pool_adjacent_violators(rates, counts)
 
 
-def pooled(values: Values, weights: Values) -> Values:
-    """The ascending values nearest to some by weighted squares: pool adjacent violators."""
-    blocks: list[list[float]] = []  # value, weight, how many
+def pool_adjacent_violators(values: Values, weights: Values) -> Values:
+    """Return the ascending values nearest to the given ones by weighted least squares."""
+    blocks: list[list[float]] = []  # value, weight, count
     for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
         blocks.append([value, weight, 1])
         while len(blocks) > 1 and blocks[-2][0] >= blocks[-1][0]:
@@ -72,7 +79,7 @@ def pooled(values: Values, weights: Values) -> Values:
 
 
 def _platt(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
-    """A logistic curve of two parameters by Newton's method, with Platt's targets, which keep it from certainty."""
+    """Platt scaling by Newton's method, with Platt's smoothed targets."""
     spread, middle = scores.std() or 1.0, scores.mean()
     x = (scores - middle) / spread
     goal = np.where(right, (right.sum() + 1.0) / (right.sum() + 2.0), 1.0 / ((~right).sum() + 2.0))
@@ -87,61 +94,74 @@ def _platt(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
         weights -= np.clip(step, -2, 2)
         if np.abs(step).max() < 1e-8:
             break
-    weights[0] = max(weights[0], 0.0)  # a higher score is never less sure
+    weights[0] = max(weights[0], 0.0)  # a higher score never has a lower confidence
     grid = np.linspace(x.min(), x.max(), GRID) if len(x) else np.zeros(1)
     return grid * spread + middle, 1 / (1 + np.exp(-(grid * weights[0] + weights[1])))
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The curves of a run: for each way of predicting, and each structure by its short name."""
+    """The curves of a run, by mode and the structure's short name."""
 
     curves: Mapping[str, Mapping[str, Curve]]
 
     def confidence(self, mode: str, query: Query, scores: Values) -> Values | None:
-        """The confidence of answers to a query by their scores; None where nothing was measured for this mode."""
+        """Return the confidence of answers to a query by their scores; None if this mode was not calibrated."""
         curves = self.curves.get(mode)
         if not curves:
             return None
         return curves[nearest_structure(query, tuple(curves))].rate(scores)
 
+    def link_confidence(self, mode: str, probability: float) -> float | None:
+        """Return the confidence of a single missing link in a witness; None in embedding mode without calibration."""
+        if mode == EMBEDDING:  # calibrated already, see `cosine_probability`
+            return probability if mode in self.curves else None
+        confidence = self.confidence(LINKS, ONE_LINK, np.array([probability]))
+        return probability if confidence is None else float(confidence[0])
+
+    def cosine_probability(self, cosines: Values) -> Values:
+        """Return link probabilities by cosine: calibrated on one-link queries, else half of the cosine."""
+        confidence = self.confidence(EMBEDDING, ONE_LINK, cosines)
+        return np.clip(cosines, 0.0, 1.0) / 2 if confidence is None else confidence
+
     def save(self, run: Path) -> None:
-        """Nothing; the curves are kept in the run's folder."""
-        curves = {mode: {name: asdict(one) for name, one in some.items()} for mode, some in self.curves.items()}
+        """Write the curves to the run folder."""
+        curves = {mode: {name: asdict(curve) for name, curve in own.items()} for mode, own in self.curves.items()}
         write_atomically(run / FILE, json.dumps({"format": FORMAT, "curves": curves}))
 
     @classmethod
     def load(cls, run: Path) -> "Calibration":
-        """The curves that a run's folder has; none where it has none."""
-        path = run / FILE
-        if not path.exists():
+        """Read the curves of a run folder; no curves if it has none."""
+        file = run / FILE
+        if not file.exists():
             return cls({})
         try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))
+            values: Any = json.loads(file.read_text(encoding="utf-8"))
             curves = {
-                mode: {name: Curve(**one) for name, one in some.items()} for mode, some in found["curves"].items()
+                current_name(mode): {name: Curve(**curve) for name, curve in own.items()}
+                for mode, own in values["curves"].items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise FolderError(
-                path, f"cannot be read: {error}", advice="Make it again: halfgraph calibrate RUN"
+                file, f"cannot be read: {error}", advice="Make it again: halfgraph calibrate RUN"
             ) from error
         return cls(curves)
 
 
 def nearest_structure(query: Query, known: Sequence[str]) -> str:
-    """The short name of the known structure that a query is of, or else is most like."""
-    shapes = [structure for structure in NAMED if structure.short in known]
-    own = next((structure.short for structure in shapes if structure.name == structure_name(query)), None)
-    return own or min(shapes, key=lambda structure: _distance(query, structure)).short
+    """Return the short name of the query's structure if it is known, else of the most similar known structure."""
+    structures = [structure for structure in NAMED if structure.short in known]
+    own = next((structure.short for structure in structures if structure.name == structure_name(query)), None)
+    return own or min(structures, key=lambda structure: _distance(query, structure)).short
 
 
 def _distance(query: Query, structure: Structure) -> int:
-    """How much a query differs from a structure in its edges, its longest path, and where paths meet."""
-    return sum(abs(one - other) for one, other in zip(_traits(query), _traits(structure.query), strict=True))
+    """Distance of a query and a structure: links, longest path, intersections, unions, negations."""
+    return sum(abs(first - second) for first, second in zip(_traits(query), _traits(structure.query), strict=True))
 
 
 def _traits(query: Query) -> tuple[int, ...]:
-    """How many edges a query has, how many in a row, and how many intersections, unions and negations."""
+    """Longest path, number of nodes of each class, and whether the last step is a projection."""
     order = nodes(query)
     length: dict[int, int] = {}
     for node in order:
@@ -149,28 +169,3 @@ def _traits(query: Query) -> tuple[int, ...]:
         length[id(node)] = below + isinstance(node, Project)
     counts = [sum(isinstance(node, what) for node in order) for what in (Project, Anchor, Intersect, Union, Negate)]
     return length[id(query)], *counts, int(isinstance(query, Project)) * 2
-
-
-@dataclass(frozen=True)
-class Reliability:
-    """How well confidences hold: for each tenth of the scale the mean confidence, the share that is right, a count."""
-
-    confidence: Sequence[float]
-    right: Sequence[float]
-    answers: Sequence[int]
-
-    @classmethod
-    def of(cls, confidences: Values, right: NDArray[np.bool_]) -> "Reliability":
-        """That of some answers; tenths without answers are left out."""
-        place = np.minimum((confidences * 10).astype(int), 9)
-        there = [number for number in range(10) if (place == number).any()]
-        return cls(
-            [round(float(confidences[place == number].mean()), 4) for number in there],
-            [round(float(right[place == number].mean()), 4) for number in there],
-            [int((place == number).sum()) for number in there],
-        )
-
-    def error(self) -> float:
-        """The expected calibration error: the mean gap between confidence and what is right, by answers."""
-        gaps = np.abs(np.array(self.confidence) - np.array(self.right))
-        return float((gaps * self.answers).sum() / max(sum(self.answers), 1))

@@ -1,5 +1,6 @@
-"""The entities nearest to a query's vector, exactly."""
+"""Prediction by embedding: the cosine of the query embedding with every entity embedding (eq. 11)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,37 +8,90 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.model.encoder import Encoder, cosine
+from halfgraph.prediction.base import Ids, Scores
+from halfgraph.prediction.modes import EMBEDDING
+from halfgraph.query.exact import Ragged
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.structures import Structure
+from halfgraph.query.tree import Query, type_of
 
 
 @dataclass(frozen=True)
-class Index:
-    """Every entity's vector, ready to be compared."""
+class EmbeddingIndex:
+    """The embeddings of all entities (entities, d), of length one, for exact nearest-neighbour search."""
 
     encoder: Encoder
-    vectors: torch.Tensor  # (entities, d)
+    vectors: torch.Tensor
 
     @classmethod
     @torch.no_grad()
-    def of(cls, encoder: Encoder) -> "Index":
-        """The index of a model."""
-        return cls(encoder, encoder.entities.embeddings())
+    def of(cls, encoder: Encoder) -> "EmbeddingIndex":
+        """Index a trained model."""
+        return cls(encoder, encoder.entities.embeddings().detach())
 
     @torch.no_grad()
-    def scores(self, ways: torch.Tensor, among: slice) -> torch.Tensor:
-        """The cosine of each entity of a range with the nearest of some vectors (ways, d): (range,)."""
-        return cosine(F.normalize(ways, dim=-1), self.vectors[among]).amax(dim=0)  # eq. 11
+    def scores(self, disjuncts: torch.Tensor, among: slice) -> torch.Tensor:
+        """Cosine of each entity of a range with the nearest query embedding (disjuncts, d): (range,)."""
+        return cosine(F.normalize(disjuncts, dim=-1), self.vectors[among]).amax(dim=0)  # eq. 11
 
     def nearest(
-        self, ways: torch.Tensor, count: int, *, among: slice, without: NDArray[np.int32]
+        self, disjuncts: torch.Tensor, count: int, *, among: slice, without: NDArray[np.int32]
     ) -> list[tuple[int, float]]:
-        """The best entities of a range for the best of some vectors, with their cosines, some left out."""
-        return best_of(self.scores(ways, among), count, first=among.start or 0, without=without)
+        """Return the best entities of a range with their cosines, leaving out those in `without`."""
+        return top_entities(self.scores(disjuncts, among)[None], count, first=among.start or 0, without=[without])[0]
 
 
-def best_of(scores: torch.Tensor, count: int, *, first: int, without: NDArray[np.int32]) -> list[tuple[int, float]]:
-    """The entities of the best scores of a range that begins with `first`, some left out; the scores are used up."""
-    left_out = without[(without >= first) & (without < first + len(scores))] - first
-    scores[torch.from_numpy(left_out.astype(np.int64))] = -torch.inf
-    best, places = scores.topk(max(0, min(count, len(scores) - len(left_out))))
-    return [(first + place, score) for place, score in zip(places.tolist(), best.tolist(), strict=True)]
+@dataclass(frozen=True)
+class EmbeddingPredictor:
+    """Scores by cosine with the query embedding; a union scores as its best disjunct, negated parts are ignored."""
+
+    index: EmbeddingIndex
+    name: str = EMBEDDING
+
+    @classmethod
+    def of(cls, encoder: Encoder, name: str = EMBEDDING) -> "EmbeddingPredictor":
+        """Build a predictor from a trained model."""
+        return cls(EmbeddingIndex.of(encoder), name)
+
+    @torch.no_grad()
+    def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
+        """Score every entity for each query."""
+        queries = disjuncts(without_negation(structure.fill(np.asarray(anchors), np.asarray(relations))))
+        best: torch.Tensor | None = None
+        for vectors in self.index.encoder.encode(queries):
+            cosines = cosine(F.normalize(vectors, dim=-1), self.index.vectors)  # eq. 11
+            best = cosines if best is None else torch.maximum(best, cosines, out=best)
+        assert best is not None, "a query has at least one disjunct"
+        return best.float().cpu().numpy()
+
+
+def top_entities(
+    scores: torch.Tensor, count: int, *, first: int, without: Sequence[NDArray[np.integer]]
+) -> list[list[tuple[int, float]]]:
+    """Return the best entities of each row with their scores, best first; `without` lists the entities to leave out.
+
+    scores is (rows, range) for the entities from `first` on, and is overwritten.
+    """
+    rows = np.repeat(np.arange(len(scores)), [len(entities) for entities in without])
+    columns = np.concatenate([*without, np.empty(0, np.int64)]).astype(np.int64) - first
+    inside = (columns >= 0) & (columns < scores.shape[1])
+    scores[torch.from_numpy(rows[inside]), torch.from_numpy(columns[inside])] = -torch.inf
+    best, places = scores.topk(min(count, scores.shape[1]))
+    pairs = zip((places + first).tolist(), best.tolist(), strict=True)
+    return [[pair for pair in zip(*row, strict=True) if pair[1] > -torch.inf] for row in pairs]
+
+
+def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:
+    """Return the answer type of each query of a batch: of its known answers, else the usual tail type of its relations.
+
+    A type stated in the query takes precedence. `query` has columns of ids; `known` has the answers of each row.
+    """
+    usual = encoder.types_of(query, len(known)).cpu().numpy()  # type: ignore[arg-type]
+    chosen = np.broadcast_to(usual, (len(known),)).astype(np.int64)
+    if type_of(query) is None:
+        known_types = types.of(known.values)
+        for row in np.flatnonzero(known.sizes()):
+            chosen[row] = np.bincount(known_types[known.offsets[row] : known.offsets[row + 1]]).argmax()
+    return chosen

@@ -1,4 +1,4 @@
-"""Both ways at once: what a query's vector says of an entity and what its edges say, weighed by structure."""
+"""The ensemble: scores by links and by embedding combined, with weights fitted for each query structure."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -7,221 +7,220 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.evaluation.ranking import in_order
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction.answerers import Answerer
+from halfgraph.prediction.base import Ids, Predictor, Scores, map_chunks
 from halfgraph.prediction.calibration import nearest_structure
 from halfgraph.prediction.logistic import Examples, logistic
+from halfgraph.prediction.modes import ENSEMBLE
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Intersect, Query, nodes
 from halfgraph.workload.sampling import Questions
 
-Scores = NDArray[np.float32]
-Starts = NDArray[np.int64]  # where each type of entities begins, and where the last ends
-SOME = 1e-3  # the least that evidence counts
-LEAST = 1e-12  # what is added to the level of scores by edges
-NO_EDGES = 1e-2  # what is added to a score by edges, as a multiple of that level, before its logarithm
+LEAST_EVIDENCE = 1e-3  # least weight of the evidence in a probability
+LEAST_MASS = 1e-12  # added to the level of the link scores
+NO_LINKS = 1e-2  # added to a link score, as a multiple of the level, before its logarithm
 TEMPERATURE = 0.1  # of cosines
-NEAR, FAR = 40, 100  # wrong answers of each question: the nearest by either way, and others at random
-MOST = 10  # right answers of a question that are counted
-AT_ONCE = 16  # questions
-FEW = 30  # questions of a structure below which its weights are those of all
-# What the wrong answers of a question count in all when weights are fitted by which answers are told from wrong ones:
-# the nearest, others, others of the answer's type, and those at the end of some of its paths.
+NEAR, FAR = 40, 100  # negatives of each question: the best by either predictor, and random ones
+MOST_ANSWERS = 10  # answers of a question that are used
+CHUNK = 16  # questions
+FEWEST = 30  # structures with fewer questions get the weights of all questions
+# Weights of a question's negatives when answers are to be told from them: the best-scored ones, random ones, random
+# ones of the answer's type, and hard negatives.
 SHARES = (0.1, 0.1, 0.4, 0.4)
 
 
 @dataclass(frozen=True)
-class Backdrop:
-    """What is known of the entities, whichever the query is."""
+class EntityPriors:
+    """Facts about the entities that do not depend on the query."""
 
-    starts: Starts
-    ties: Scores  # the logarithm of how many edges an entity has, and one more
+    starts: NDArray[np.int64]  # first entity of each type, and the end of the last
+    log_degree: Scores  # log of 1 + number of edges
 
     @classmethod
-    def of(cls, graph: KnowledgeGraph) -> "Backdrop":
-        """That of a graph."""
+    def of(cls, graph: KnowledgeGraph) -> "EntityPriors":
+        """Compute the priors of a graph."""
         return cls(graph.types.starts, np.log1p(np.diff(graph.starts)).astype(np.float32))
 
-    def without_ties(self) -> "Backdrop":
-        """The same, as if all entities had as many edges."""
-        return replace(self, ties=np.zeros_like(self.ties))
+    def without_degree(self) -> "EntityPriors":
+        """Return the same with equal degrees."""
+        return replace(self, log_degree=np.zeros_like(self.log_degree))
 
 
 @dataclass(frozen=True)
-class Chance:
-    """How likely it is that an entity is an answer: its evidence, and how high the query's scores are as a whole."""
+class ProbabilityWeights:
+    """Log-odds of an entity being an answer, from its evidence and the level of the query's scores."""
 
     bias: float
     evidence: float
-    edges_level: float
-    vector_level: float
+    links_level: float
+    embedding_level: float
 
 
 @dataclass(frozen=True)
-class Fusion:
-    """What each way weighs for a structure, in log-odds.
+class EnsembleWeights:
+    """Weights of the two predictors for a structure, in log-odds.
 
-    There are two readings, which rank the entities of one query alike. The first tells answers from wrong ones of their
-    own query, whichever query that is; the second says how likely an entity is, so it minds how many answers there are.
+    They give two scores that rank the entities of one query alike: a ranking score, fitted to tell answers from
+    negatives of their own query, and a probability, fitted to the true number of answers.
     """
 
     bias: float
-    edges: float  # the logarithm of the score by edges, as a multiple of the query's level
-    vector: float  # the cosine above the query's level, in temperatures
-    low: float  # the same as far as it is below the level: of those that edges say nothing of, it says most
-    ties: float  # where paths meet: how many edges it has, against the level; some path ends at a hub in any case
-    edges_level: float  # how high the query's scores are as a whole, by edges, what is certain apart
-    vector_level: float  # and by its vector
-    chance: Chance
+    links: float  # log of the link score relative to the query's level
+    embedding: float  # cosine above the query's level, in temperatures
+    embedding_below: float  # the same where it is below the level: the main feature of entities without link evidence
+    log_degree: float  # at intersections: degree relative to the level, since hubs are reached by many paths
+    links_level: float  # level of the query's link scores, known answers aside
+    embedding_level: float  # level of its cosines
+    probability: ProbabilityWeights
 
-    def fuse(self, by_edges: Scores, by_vector: Scores, backdrop: Backdrop, likely: bool) -> Scores:
-        """The scores of all entities (n, entities), how likely they are or what tells them apart; 1: certain."""
-        *evidence, edges_level, vector_level = features_of(by_edges, by_vector, backdrop)
-        weights = (self.edges, self.vector, self.low, self.ties)
-        of_query, scale = (self.chance, self.chance.evidence) if likely else (self, 1.0)
-        level = of_query.bias + of_query.edges_level * edges_level + of_query.vector_level * vector_level
-        parts = zip(weights, evidence, strict=True)
-        log_odds = sum((np.float32(scale * weight) * part for weight, part in parts), level.astype(np.float32))
-        return np.where(by_edges >= 1, np.float32(1), 1 / (1 + np.exp(-log_odds))).astype(np.float32)
+    def combine(self, links: Scores, cosines: Scores, priors: EntityPriors, *, likely: bool) -> Scores:
+        """Ensemble score of every entity (n, entities): probability if `likely`, else ranking score; 1 if known."""
+        *features, links_level, embedding_level = ensemble_features(links, cosines, priors)
+        weights = (self.links, self.embedding, self.embedding_below, self.log_degree)
+        level_weights, scale = (self.probability, self.probability.evidence) if likely else (self, 1.0)
+        level = level_weights.bias + level_weights.links_level * links_level
+        level = level + level_weights.embedding_level * embedding_level
+        terms = (np.float32(scale * weight) * feature for weight, feature in zip(weights, features, strict=True))
+        log_odds = sum(terms, level.astype(np.float32))
+        return np.where(links >= 1, np.float32(1), 1 / (1 + np.exp(-log_odds))).astype(np.float32)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the weights as JSON-serialisable values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "EnsembleWeights":
+        """Build the weights from the values of `to_dict`."""
+        return cls(**{**values, "probability": ProbabilityWeights(**values["probability"])})
 
 
-def features_of(by_edges: Scores, by_vector: Scores, backdrop: Backdrop) -> tuple[Scores, ...]:
-    """What is said of each entity (n, entities): edges, vector, low, ties; and of the query (n, 1): both levels.
+def ensemble_features(links: Scores, cosines: Scores, priors: EntityPriors) -> tuple[Scores, ...]:
+    """Compute the features of each entity (n, entities), in the order of the weights, and both levels (n, 1).
 
-    A level is the mean over the entities of a type, where what is certain does not count; of several types that answers
-    may have, as much of each as the edges say.
+    A level is the mean score over the entities of a type, known answers aside. If answers may have several types, the
+    levels are averaged by the types' shares of the link scores.
     """
-    used = backdrop.starts[:-1][np.diff(backdrop.starts) > 0]  # a sum over no entities would be that of the next type
-    sizes = np.diff(np.append(used, by_edges.shape[-1]))
-    uncertain = by_edges < 1
-    mass = np.add.reduceat(by_edges * uncertain, used, axis=-1, dtype=np.float64) + LEAST
+    used = priors.starts[:-1][np.diff(priors.starts) > 0]  # reduceat would give an empty type the next type's sum
+    sizes = np.diff(np.append(used, links.shape[-1]))
+    unknown = links < 1
+    mass = np.add.reduceat(links * unknown, used, axis=-1, dtype=np.float64) + LEAST_MASS
     shares = mass / mass.sum(axis=-1, keepdims=True)
-    means = mass / np.maximum(np.add.reduceat(uncertain, used, axis=-1, dtype=np.float64), 1)
-    edges_level = (shares * np.log(means)).sum(axis=-1, keepdims=True)
-    warm = by_vector / np.float32(TEMPERATURE)
-    cosines = np.log(np.add.reduceat(np.exp(warm), used, axis=-1, dtype=np.float64) / sizes)
-    vector_level = (shares * cosines).sum(axis=-1, keepdims=True)
-    above = warm - vector_level.astype(np.float32)
-    edges = np.log(by_edges / np.exp(edges_level).astype(np.float32) + np.float32(NO_EDGES))
-    usual = shares @ (np.add.reduceat(backdrop.ties, used, dtype=np.float64) / sizes)
-    ties = backdrop.ties - usual[:, None].astype(np.float32)
-    return edges, above, -np.logaddexp(np.float32(0), -above), ties, edges_level, vector_level
+    means = mass / np.maximum(np.add.reduceat(unknown, used, axis=-1, dtype=np.float64), 1)
+    links_level = (shares * np.log(means)).sum(axis=-1, keepdims=True)
+    scaled = cosines / np.float32(TEMPERATURE)
+    type_levels = np.log(np.add.reduceat(np.exp(scaled), used, axis=-1, dtype=np.float64) / sizes)
+    embedding_level = (shares * type_levels).sum(axis=-1, keepdims=True)
+    above = scaled - embedding_level.astype(np.float32)
+    relative = np.log(links / np.exp(links_level).astype(np.float32) + np.float32(NO_LINKS))
+    usual_degree = shares @ (np.add.reduceat(priors.log_degree, used, dtype=np.float64) / sizes)
+    degree = priors.log_degree - usual_degree[:, None].astype(np.float32)
+    return relative, above, -np.logaddexp(np.float32(0), -above), degree, links_level, embedding_level
 
 
 @dataclass(frozen=True)
-class FusedAnswerer:
-    """Both ways as one answerer."""
+class EnsemblePredictor:
+    """Both predictors combined."""
 
-    by_edges: Answerer
-    by_vector: Answerer
-    fusions: Mapping[str, Fusion]  # by the structure's short name
-    backdrop: Backdrop
-    name: str = "both"
+    links: Predictor
+    embedding: Predictor
+    weights: Mapping[str, EnsembleWeights]  # by the structure's short name
+    priors: EntityPriors
+    name: str = ENSEMBLE
     likely: bool = False
 
-    def scores(self, structure: Structure, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Scores:
-        """The score of every entity (n, entities)."""
-        fusion = fusion_for(structure.query, self.fusions)
-        by_edges, by_vector = (way.scores(structure, anchors, relations) for way in (self.by_edges, self.by_vector))
-        return fusion.fuse(by_edges, by_vector, self.backdrop, self.likely)
+    def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
+        """Score every entity for each query."""
+        links, cosines = (way.scores(structure, anchors, relations) for way in (self.links, self.embedding))
+        return weights_for(structure.query, self.weights).combine(links, cosines, self.priors, likely=self.likely)
 
 
-def fusion_for(query: Query, fusions: Mapping[str, Fusion]) -> Fusion:
-    """The weights for a query: those of its structure, or of the one that it is most like."""
-    fusion = fusions[nearest_structure(query, tuple(fusions))]
-    return fusion if any(isinstance(node, Intersect) for node in nodes(query)) else replace(fusion, ties=0.0)
+def weights_for(query: Query, by_structure: Mapping[str, EnsembleWeights]) -> EnsembleWeights:
+    """Return the weights of the query's structure, or of the most similar one."""
+    weights = by_structure[nearest_structure(query, tuple(by_structure))]
+    has_intersection = any(isinstance(node, Intersect) for node in nodes(query))
+    return weights if has_intersection else replace(weights, log_degree=0.0)
 
 
-def fit_fusions(
-    by_edges: Answerer,
-    by_vector: Answerer,
+def fit_ensemble(
+    links: Predictor,
+    embedding: Predictor,
     sets: Iterable[Questions],
-    backdrop: Backdrop,
+    priors: EntityPriors,
     seed: int,
-    told: Callable[[int], None] = lambda _: None,
-) -> dict[str, Fusion]:
-    """The weights for each structure that there are questions with hard answers of."""
+    progress: Callable[[int], None] = lambda _: None,
+) -> dict[str, EnsembleWeights]:
+    """Fit the weights of each structure that has questions with hard answers."""
     rng = np.random.default_rng(seed)
     examples: dict[str, list[tuple[Examples, Scores]]] = {}
     for questions in sets:
         if questions.hard is None:
             continue
-        found = examples.setdefault(questions.structure.short, [])
-        own = backdrop if questions.structure.has_intersection else backdrop.without_ties()
+        of_structure = examples.setdefault(questions.structure.short, [])
+        own_priors = priors if questions.structure.has_intersection else priors.without_degree()
 
-        def both(rows: slice, some: Questions = questions) -> tuple[Scores, Scores]:
-            asked = (some.structure, some.anchors[rows], some.relations[rows])
-            return by_edges.scores(*asked), by_vector.scores(*asked)
+        def both(rows: slice, questions: Questions = questions) -> tuple[Scores, Scores]:
+            ids = (questions.structure, questions.anchors[rows], questions.relations[rows])
+            return links.scores(*ids), embedding.scores(*ids)
 
-        for rows, scores in in_order(both, len(questions), AT_ONCE):
-            for row, edges, vector in zip(range(rows.start, rows.stop), *scores, strict=True):
-                found.append(_of_question(edges[None], vector[None], own, questions, row, rng))
-            told(rows.stop - rows.start)
-    everything = [one for some in examples.values() for one in some]
-    return {name: _fitted(some if len(some) >= FEW else everything) for name, some in examples.items() if some}
+        for rows, scores in map_chunks(both, len(questions), CHUNK):
+            for row, by_links, cosines in zip(range(rows.start, rows.stop), *scores, strict=True):
+                of_structure.append(_examples(by_links[None], cosines[None], own_priors, questions, row, rng))
+            progress(rows.stop - rows.start)
+    everything = [example for of_structure in examples.values() for example in of_structure]
+    return {name: _fit(own if len(own) >= FEWEST else everything) for name, own in examples.items() if own}
 
 
-def _of_question(
-    by_edges: Scores, by_vector: Scores, backdrop: Backdrop, questions: Questions, row: int, rng: np.random.Generator
+def _examples(
+    links: Scores, cosines: Scores, priors: EntityPriors, questions: Questions, row: int, rng: np.random.Generator
 ) -> tuple[Examples, Scores]:
-    """Hard answers of a question, and wrong ones; and what each counts when it is asked how likely answers are."""
+    """Return hard answers and negatives of a question, weighted for ranking, and their weights for the probability."""
     assert questions.hard is not None
     answers = questions.hard[row]
-    wrong = np.ones(by_edges.shape[1], dtype=bool)
-    wrong[answers] = wrong[_of(questions.easy, row)] = False
-    near = np.zeros(len(wrong), dtype=bool)
-    for scores in (by_edges[0], by_vector[0]):
-        near[np.argpartition(-np.where(wrong, scores, -1), min(NEAR, len(scores) - 1))[:NEAR]] = True
-    others = np.flatnonzero(wrong & ~near)
+    is_negative = np.ones(links.shape[1], dtype=bool)
+    is_negative[answers] = is_negative[_entities(questions.easy, row)] = False
+    is_near = np.zeros(len(is_negative), dtype=bool)
+    for scores in (links[0], cosines[0]):
+        is_near[np.argpartition(-np.where(is_negative, scores, -1), min(NEAR, len(scores) - 1))[:NEAR]] = True
+    others = np.flatnonzero(is_negative & ~is_near)
     far = rng.permutation(others)[:FAR]
-    right = rng.permutation(answers)[:MOST]
-    sets = [np.flatnonzero(wrong & near), far, _of(questions.negatives, row), _of(questions.hard_negatives, row)]
-    chosen = np.concatenate([right, *sets]).astype(np.int64)
-    sizes = [len(right), *(len(some) for some in sets)]
-    features = [np.broadcast_to(part, by_edges.shape)[0, chosen] for part in features_of(by_edges, by_vector, backdrop)]
-    true = (np.arange(len(chosen)) < len(right)).astype(np.float32)
-    # Every question counts as one right answer, as in the measures: else those with many answers would rule.
-    there = sum(share for share, some in zip(SHARES, sets, strict=True) if len(some)) or 1.0
-    apart = [1.0, *(share / there for share in SHARES)]
-    each = 1 / max(len(answers), 1)  # as many wrong ones as there are
-    likely = [1.0, len(sets[0]) * each, len(others) * each, 0.0, 0.0]
-    weights = [
-        np.repeat(np.array(counts) / np.maximum(sizes, 1), sizes).astype(np.float32) for counts in (apart, likely)
-    ]
-    return Examples(np.stack(features, axis=1), true, weights[0], np.zeros(len(chosen), np.int64)), weights[1]
+    positive = rng.permutation(answers)[:MOST_ANSWERS]
+    near = np.flatnonzero(is_negative & is_near)
+    sets = [near, far, _entities(questions.negatives, row), _entities(questions.hard_negatives, row)]
+    chosen = np.concatenate([positive, *sets]).astype(np.int64)
+    sizes = [len(positive), *(len(entities) for entities in sets)]
+    features = [np.broadcast_to(column, links.shape)[0, chosen] for column in ensemble_features(links, cosines, priors)]
+    true = (np.arange(len(chosen)) < len(positive)).astype(np.float32)
+    # Every question weighs as much as one answer, as in the measures; otherwise those with many answers would dominate.
+    present = sum(share for share, entities in zip(SHARES, sets, strict=True) if len(entities)) or 1.0
+    for_ranking = [1.0, *(share / present for share in SHARES)]
+    per_answer = 1 / max(len(answers), 1)  # negatives weigh by their true number
+    for_probability = [1.0, len(near) * per_answer, len(others) * per_answer, 0.0, 0.0]
+    ranking, probability = (
+        np.repeat(np.array(totals) / np.maximum(sizes, 1), sizes).astype(np.float32)
+        for totals in (for_ranking, for_probability)
+    )
+    return Examples(np.stack(features, axis=1), true, ranking, np.zeros(len(chosen), np.int64)), probability
 
 
-def _of(sets: Ragged | None, row: int) -> NDArray[np.int32]:
-    """The entities of a row."""
+def _entities(sets: Ragged | None, row: int) -> NDArray[np.int32]:
     return np.empty(0, np.int32) if sets is None else sets[row]
 
 
-def _fitted(examples: list[tuple[Examples, Scores]]) -> Fusion:
-    """The weights of some questions: what tells answers apart, then how likely what it says is."""
-    every = Examples.together([one for one, _ in examples])
-    bias, (edges, vector, low, ties, edges_level, vector_level) = _rounded(every)
-    evidence = every.features[:, :4] @ np.array([edges, vector, low, ties], np.float32)
-    of_query = np.column_stack([evidence, every.features[:, 4:]])
-    counts = np.concatenate([likely for _, likely in examples])
-    chance, (firm, *levels) = _rounded(Examples(of_query, every.true, counts, every.groups))
-    # A model that has learnt nothing may seem to be right the other way round; both readings rank alike all the same.
-    likely = Chance(chance, max(firm, SOME), *levels)
-    return Fusion(bias, edges, vector, low, ties, edges_level, vector_level, likely)
+def _fit(examples: list[tuple[Examples, Scores]]) -> EnsembleWeights:
+    """Fit the ranking weights, then the probability of an entity given its ranking evidence."""
+    every = Examples.concatenate([ranking for ranking, _ in examples])
+    bias, (links, embedding, below, log_degree, links_level, embedding_level) = _rounded(every)
+    evidence = every.features[:, :4] @ np.array([links, embedding, below, log_degree], np.float32)
+    features = np.column_stack([evidence, every.features[:, 4:]])
+    weights = np.concatenate([probability for _, probability in examples])
+    own_bias, (slope, *levels) = _rounded(Examples(features, every.true, weights, every.groups))
+    # The slope of an untrained model may be negative; both scores must rank alike.
+    probability = ProbabilityWeights(own_bias, max(slope, LEAST_EVIDENCE), *levels)
+    return EnsembleWeights(bias, links, embedding, below, log_degree, links_level, embedding_level, probability)
 
 
 def _rounded(examples: Examples) -> tuple[float, list[float]]:
-    """The bias and the weights that fit the examples."""
+    """Fit the examples; return the bias and the weights."""
     fitted = logistic(examples, 1)
     return round(fitted.bias + float(fitted.offsets[0]), 6), [round(float(weight), 6) for weight in fitted.weights]
-
-
-def as_dict(fusions: Mapping[str, Fusion]) -> dict[str, Any]:
-    """The weights, ready for JSON."""
-    return {name: asdict(fusion) for name, fusion in fusions.items()}
-
-
-def of_dict(kept: Mapping[str, Any]) -> dict[str, Fusion]:
-    """The weights, as JSON has them."""
-    return {name: Fusion(**{**one, "chance": Chance(**one["chance"])}) for name, one in kept.items()}

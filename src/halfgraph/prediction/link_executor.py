@@ -1,252 +1,194 @@
-"""The meaning `Scored`: one score in [0, 1] for every entity, edge by edge, with the best witness of any answer.
+"""Prediction by links: a score in [0, 1] for every entity, computed link by link, with a witness for any answer.
 
-A path has the score of its best intermediate entity, an intersection that of all its parts, a union of any, and a
-negated part what it leaves. With certain edges alone these are the exact answers, as 1 and 0.
+A path has the score of its best intermediate entity, an intersection the product of its parts, a union that of any part
+(noisy or), a negated part 1 minus its score. If only known triples were likely, these would be the exact answers.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from operator import itemgetter
+from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from halfgraph.prediction.link_predictor import PIECE, Edges, Ids, Scores, one
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.base import Scores
+from halfgraph.prediction.baselines import TriplesByRelation, one_hot
+from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.link_predictor import CHUNK, Ids, LinkEvidence
 from halfgraph.query.fold import fold
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes, shared_variables
 
 BEAM = 16
-LARGE = 100_000  # entities above which the query's vectors propose those that likely edges may lead to
+LARGE = 100_000  # in graphs with more entities, only proposed entities are scored as tails of missing links
 PROPOSED = 4_096  # entities proposed for a variable
 PINNED = 8  # entities tried for a variable that is used more than once
-Norm = Callable[[Scores, Scores], Scores]
 
 
-def _lukasiewicz(first: Scores, second: Scores) -> Scores:
-    return np.maximum(first + second - 1, 0)
+class LinkModel(Protocol):
+    """Link probabilities, as `LinkPredictor` gives them."""
 
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The known triples."""
 
-NORMS: dict[str, Norm] = {"product": np.multiply, "minimum": np.minimum, "lukasiewicz": _lukasiewicz}
+    @property
+    def index(self) -> EmbeddingIndex:
+        """The entity embeddings."""
+
+    @property
+    def triples(self) -> TriplesByRelation:
+        """The known triples by relation."""
+
+    def evidence(self, source: Scores, relation: int) -> LinkEvidence:
+        """Compute the features of links from a source distribution."""
+
+    def probabilities(
+        self, heads: Ids, relation: int, evidence: LinkEvidence, tails: slice | Ids, *, anchored: bool
+    ) -> torch.Tensor:
+        """Probability of the link from each head to each tail entity, known triples aside."""
 
 
 @dataclass(frozen=True)
-class Step:
-    """An edge of a witness."""
+class LinkExecutor:
+    """Executes queries over a link model; as thread-safe as the model is."""
 
-    node: Project
-    head: int
-    tail: int
-    known: bool
-    probability: float  # of the edge; 1 where it is known
-    negated: bool = False  # an edge that should not be there
-
-
-@dataclass(frozen=True)
-class Witness:
-    """The best way to an answer: an entity for each node, by the node's id, and the edges between them."""
-
-    entities: dict[int, int]
-    steps: list[Step]
-    score: float
-
-
-@dataclass
-class Scored:
-    """A meaning of one query at a time; one thread at a time may use it."""
-
-    edges: Edges
+    links: LinkModel
     beam: int = BEAM
-    norm: str = "product"
-    yields: dict[int, Scores] = field(default_factory=dict, repr=False)  # the scores of each node, for witnesses
-    pins: dict[int, int] = field(default_factory=dict, repr=False)  # the entity of a variable used more than once
-    own: dict[int, Scores] = field(default_factory=dict, repr=False)  # its scores before it was pinned
-    meetings: dict[int, int] = field(default_factory=dict, repr=False)  # the node where all ways from it meet again
-    proposed: dict[int, Ids] = field(default_factory=dict, repr=False)  # where likely edges may lead, in a large graph
 
     def scores(self, query: Query) -> Scores:
-        """The score of every entity: (entities,)."""
-        found: Scores | None = None
-        for scores, _ in self._ways(query):
-            found = scores.copy() if found is None else np.maximum(found, scores, out=found)
-        assert found is not None, "a query has at least one way"
-        return found
+        """Score every entity: (entities,)."""
+        best: Scores | None = None
+        for run in self.passes(query):
+            scores = run.scores[id(query)]
+            best = scores.copy() if best is None else np.maximum(best, scores, out=best)
+        assert best is not None, "a query has at least one pass"
+        return best
 
-    def _ways(self, query: Query) -> Iterator[tuple[Scores, dict[int, int]]]:
-        """The scores for each choice of entities for the variables used more than once, and that choice."""
-        self.proposed = self._proposed(query) if len(self.edges.vectors) > LARGE else {}
-        here = set(map(id, nodes(query, negated=False)))
-        shared = [node for node in shared_variables(query) if id(node) in here]
-        self.meetings = {id(node): id(_meeting(query, node)) for node in shared}
+    def passes(self, query: Query) -> "Iterator[Pass]":
+        """Fold the query once for each choice of entities for the variables that are used more than once."""
+        proposals = self._proposals(query) if self.links.graph.entity_count > LARGE else {}
+        outside = set(map(id, nodes(query, negated=False)))
+        shared = [node for node in shared_variables(query) if id(node) in outside]
+        meetings = {id(node): id(_meeting(query, node)) for node in shared}
         todo: list[dict[int, int]] = [{}]
         while todo:
-            self.pins = todo.pop()
-            self.yields.clear()
-            self.own.clear()
-            scores = fold(query, self)
-            if len(self.pins) == len(shared):
-                yield scores, self.pins
+            run = Pass(self, todo.pop(), meetings, proposals)
+            fold(query, run)
+            if len(run.pins) == len(shared):
+                yield run
                 continue
-            variable = id(shared[len(self.pins)])
-            entities = self._beam(self.yields[variable])[:PINNED].tolist() or [0]
-            todo.extend({**self.pins, variable: entity} for entity in entities)
+            variable = id(shared[len(run.pins)])
+            entities = self.best_heads(run.scores[variable])[:PINNED].tolist() or [0]
+            todo.extend({**run.pins, variable: entity} for entity in entities)
 
-    def anchor(self, node: Anchor) -> Scores:
-        """The entity itself."""
-        return self._kept(node, one(int(node.entity), len(self.edges.vectors)))
-
-    def project(self, node: Project, source: Scores) -> Scores:
-        """The best of all ways along a relation: over known edges from any entity, over likely ones from the beam."""
-        if not source.any():
-            return self._kept(node, np.zeros_like(source))
-        relation = int(node.relation)
-        evidence = self.edges.evidence(source, relation)
-        found = evidence.passed
-        if np.isfinite(self.edges.scale.bias):
-            heads = self._beam(source)
-            before = torch.from_numpy(source[heads])[:, None]
-            for columns in self._columns(node, max(1, PIECE // len(heads))):
-                likely = torch.sigmoid_(self.edges.log_odds(heads, relation, evidence, columns, asked=_asked(node)))
-                best = self._along(before, likely).amax(dim=0).numpy()
-                found[columns] = np.maximum(found[columns], best)
-        return self._kept(node, self._of_type(node, found))
-
-    def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """All parts, by the norm."""
-        return self._kept(node, self._of_type(node, reduce(NORMS[self.norm], parts)))
-
-    def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """Any part, by the norm's dual."""
-        norm = NORMS[self.norm]
-        return self._kept(node, self._of_type(node, 1 - reduce(norm, [1 - part for part in parts])))
-
-    def negate(self, node: Negate, part: Scores) -> Scores:
-        """What a part leaves; no variable of it is used elsewhere, so where one is used twice it is asked by itself."""
-        if shared_variables(node.part):
-            part = Scored(self.edges, self.beam, self.norm).scores(node.part)
-        return self._kept(node, 1 - part)
-
-    def _columns(self, node: Project, size: int) -> Iterator[slice | Ids]:
-        """The entities that likely edges of a node may lead to, in pieces."""
-        if id(node) in self.proposed:
-            yield self.proposed[id(node)]
-            return
-        count = len(self.edges.vectors)
-        yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
+    def best_heads(self, source: Scores) -> Ids:
+        """Return the best entities of a source, the best first, ties by number."""
+        entities = np.flatnonzero(source)
+        if len(entities) > self.beam:
+            least = np.partition(source[entities], len(entities) - self.beam)[len(entities) - self.beam]
+            entities = entities[source[entities] >= least]
+        order = np.argsort(-source[entities], kind="stable")
+        return entities[order[: self.beam]]
 
     @torch.no_grad()
-    def _proposed(self, query: Query) -> dict[int, Ids]:
-        """For each node the entities nearest to the vector of its variable; parts that meet have the same."""
-        top: dict[int, Query] = {}
+    def _proposals(self, query: Query) -> dict[int, Ids]:
+        """Return for each node the entities nearest to its variable's embedding; parts that meet have the same."""
+        variables: dict[int, Query] = {}
         for node in reversed(nodes(query)):
-            variable = top.setdefault(id(node), node)
+            variable = variables.setdefault(id(node), node)
             if not isinstance(node, Anchor | Project):
-                top |= {id(part): variable for part in children(node)}
-        found: dict[int, Ids] = {}
-        for variable in {id(node): node for node in top.values() if not isinstance(node, Anchor)}.values():
-            vectors = torch.cat(self.edges.encoder.encode(disjuncts(without_negation(variable)))).float().cpu()
-            cosines = (self.edges.vectors @ F.normalize(vectors, dim=1).t()).amax(dim=1)
-            nearest = cosines.topk(min(PROPOSED, len(cosines))).indices.numpy()
-            found |= {place: nearest for place, node in top.items() if node is variable}
-        return found
+                variables |= {id(part): variable for part in children(node)}
+        index = self.links.index
+        proposals: dict[int, Ids] = {}
+        for variable in {id(node): node for node in variables.values() if not isinstance(node, Anchor)}.values():
+            vectors = torch.cat(index.encoder.encode(disjuncts(without_negation(variable))))
+            cosines = (index.vectors @ F.normalize(vectors, dim=1).t()).amax(dim=1)
+            nearest = cosines.topk(min(PROPOSED, len(cosines))).indices.cpu().numpy()
+            proposals |= {name: nearest for name, node in variables.items() if node is variable}
+        return proposals
 
-    def witness(self, query: Query, entity: int) -> Witness:
-        """The best way to an entity, as an answer to a query."""
-        score, self.pins = max(((float(scores[entity]), pins) for scores, pins in self._ways(query)), key=itemgetter(0))
-        self.yields.clear()
-        fold(query, self)
-        entities: dict[int, int] = {}
-        steps: list[Step] = []
-        todo: list[tuple[Query, int, bool]] = [(query, entity, False)]
-        while todo:
-            node, here, negated = todo.pop()
-            if id(node) in entities:
-                continue  # a variable used more than once has one witness
-            entities[id(node)] = int(node.entity) if isinstance(node, Anchor) else here
-            match node:
-                case Project():
-                    step = self._step(node, here, negated, entities.get(id(node.source)))
-                    steps.append(step)
-                    todo.append((node.source, step.head, negated))
-                case Intersect():
-                    todo.extend((part, here, negated) for part in reversed(node.parts))
-                case Union():
-                    best = max(node.parts, key=lambda part: self.yields[id(part)][here])
-                    todo.append((best, here, negated))
-                case Negate():
-                    todo.append((node.part, here, not negated))
-        return Witness(entities, steps, score)
 
-    def _step(self, node: Project, tail: int, negated: bool, head: int | None) -> Step:
-        """The best edge to an entity: over a known one from any entity, or over a likely one from the beam.
+@dataclass(frozen=True)
+class Pass:
+    """Interpretation of one query, folded once: the scores of every node, with some variables pinned to an entity."""
 
-        From the head given, if the witness has an entity for it already.
+    executor: LinkExecutor
+    pins: Mapping[int, int]  # entity of a variable that is used more than once, by the node's id
+    meetings: Mapping[int, int]  # the node where all paths from such a variable meet again
+    proposals: Mapping[int, Ids]  # tails of missing links in a large graph
+    scores: dict[int, Scores] = field(default_factory=dict, repr=False)  # by the node's id
+    unpinned: dict[int, Scores] = field(default_factory=dict, repr=False)  # scores of pinned variables before pinning
+
+    def anchor(self, node: Anchor) -> Scores:
+        """1 for the entity."""
+        return self._keep(node, one_hot(int(node.entity), self.executor.links.graph.entity_count))
+
+    def project(self, node: Project, source: Scores) -> Scores:
+        """Maximum over all heads: known triples from any entity, missing links from the best ones."""
+        if not source.any():
+            return self._keep(node, np.zeros_like(source))
+        relation, links = int(node.relation), self.executor.links
+        evidence = links.evidence(source, relation)
+        scores = evidence.known
+        heads = self.executor.best_heads(source)
+        before = torch.from_numpy(source[heads])[:, None]
+        for tails in self._tails(node, max(1, CHUNK // len(heads))):
+            likely = links.probabilities(heads, relation, evidence, tails, anchored=is_anchored(node))
+            scores[tails] = np.maximum(scores[tails], likely.mul_(before).amax(dim=0).numpy())
+        return self._keep(node, links.triples.keep_type(node, scores))
+
+    def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
+        """Product of the parts."""
+        return self._keep(node, self.executor.links.triples.keep_type(node, reduce(np.multiply, parts)))
+
+    def union(self, node: Union, parts: list[Scores]) -> Scores:
+        """1 - product of (1 - part)."""
+        scores = 1 - reduce(np.multiply, [1 - part for part in parts])
+        return self._keep(node, self.executor.links.triples.keep_type(node, scores))
+
+    def negate(self, node: Negate, part: Scores) -> Scores:
+        """1 - part; a part that uses a variable twice is executed by itself, since its variables are its own."""
+        if shared_variables(node.part):
+            part = self.executor.scores(node.part)
+        return self._keep(node, 1 - part)
+
+    def _tails(self, node: Project, size: int) -> Iterator[slice | Ids]:
+        """Yield the entities to score as tails of missing links, in chunks."""
+        if id(node) in self.proposals:
+            yield self.proposals[id(node)]
+            return
+        count = self.executor.links.graph.entity_count
+        yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
+
+    def _keep(self, node: Query, scores: Scores) -> Scores:
+        """Store the scores of a node; a pinned variable keeps its one entity, with the score 1.
+
+        The pinned entity's own score counts once, where all paths from it meet again, and not for other union parts.
         """
-        graph, source, relation = self.edges.graph, self.yields[id(node.source)], int(node.relation)
-        known = graph.tails_of(tail, relation ^ 1).astype(np.int64)
-        best = int(known[source[known].argmax()]) if len(known) else int(source.argmax())
-        score = float(source[best]) if len(known) else 0.0
-        if np.isfinite(self.edges.scale.bias) and source.any():
-            heads, evidence = self._beam(source), self.edges.evidence(source, relation)
-            odds = self.edges.log_odds(heads, relation, evidence, np.array([tail]), asked=_asked(node))
-            likely = torch.sigmoid(odds)[:, 0]
-            ways = self._along(torch.from_numpy(source[heads]), likely)
-            if float(ways.max()) > score:
-                best = int(heads[int(ways.argmax())])
-        best = best if head is None else head
-        if tail in graph.tails_of(best, relation):
-            return Step(node, best, tail, True, 1.0, negated)
-        likelihood = 0.0
-        if np.isfinite(self.edges.scale.bias):
-            likelihood = self.edges.probability(best, relation, tail, asked=_asked(node))
-        return Step(node, best, tail, False, likelihood, negated)
-
-    def _beam(self, source: Scores) -> Ids:
-        """The best entities of a source, the best first, ties by number."""
-        places = np.flatnonzero(source)
-        if len(places) > self.beam:
-            least = np.partition(source[places], len(places) - self.beam)[len(places) - self.beam]
-            places = places[source[places] >= least]
-        order = np.argsort(-source[places], kind="stable")
-        return places[order[: self.beam]]
-
-    def _along(self, before: torch.Tensor, likely: torch.Tensor) -> torch.Tensor:
-        """The score after likely edges, in the room of theirs."""
-        if self.norm == "product":
-            return likely.mul_(before)
-        return torch.from_numpy(NORMS[self.norm](before.numpy(), likely.numpy()))
-
-    def _of_type(self, node: Project | Intersect | Union, scores: Scores) -> Scores:
-        """The scores, nothing being left to entities of another type than the query says."""
-        return self.edges.known.of_type(node, scores)
-
-    def _kept(self, node: Query, scores: Scores) -> Scores:
-        """The scores, remembered for witnesses; all or nothing where one entity is to be tried.
-
-        How likely that entity is counts once, where the ways from it meet again: not for another part of a union.
-        """
-        for variable, pinned in self.pins.items():
+        for variable, entity in self.pins.items():
             if self.meetings[variable] == id(node):
-                scores = NORMS[self.norm](scores, self.own[variable][pinned])
+                scores = scores * self.unpinned[variable][entity]
         if id(node) in self.pins:
-            self.own[id(node)] = scores
-            pinned = self.pins[id(node)]
-            scores = one(pinned, len(scores)) if scores[pinned] else np.zeros_like(scores)
-        self.yields[id(node)] = scores
+            self.unpinned[id(node)] = scores
+            entity = self.pins[id(node)]
+            scores = one_hot(entity, len(scores)) if scores[entity] else np.zeros_like(scores)
+        self.scores[id(node)] = scores
         return scores
 
 
 def _meeting(query: Query, variable: Query) -> Query:
-    """The first node that every way from a variable to the target goes through."""
+    """Return the first node that every path from a variable to the target goes through."""
     order = nodes(query)
-    ways: dict[int, int] = {}  # how many ways there are from the variable to each node
+    paths: dict[int, int] = {}  # number of paths from the variable to each node
     for node in order:
-        ways[id(node)] = 1 if node is variable else sum(ways[id(child)] for child in children(node))
-    return next(node for node in order if node is not variable and ways[id(node)] == ways[id(query)])
+        paths[id(node)] = 1 if node is variable else sum(paths[id(child)] for child in children(node))
+    return next(node for node in order if node is not variable and paths[id(node)] == paths[id(query)])
 
 
-def _asked(node: Project) -> bool:
-    """Whether the query itself names where the edge begins."""
+def is_anchored(node: Project) -> bool:
+    """Return whether the query names the head of a link."""
     return isinstance(node.source, Anchor)

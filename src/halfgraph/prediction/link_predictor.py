@@ -1,10 +1,11 @@
-"""How likely an edge is: certain where the graph has it, else a probability from all the evidence for it.
+"""Link prediction: the probability of a triple.
 
-The evidence is the model's cosine in both directions, the vote of entities similar to the head, what rules say, how
-often the tail ends the relation, and whether the query itself supposes an edge. What each weighs is fitted on held-out
-triples (fitting.py).
+A known triple has probability 1. Any other triple gets a logistic score over features: embedding similarity in both
+directions, votes of similar heads, rule confidence and tail statistics. The weights are fitted on held-out triples by
+`fit_link_weights`.
 """
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import asdict, dataclass, field
 from functools import lru_cache, partial
@@ -15,223 +16,251 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.evaluation._rank_kernels import alike, groups_of
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.model.encoder import Encoder
-from halfgraph.prediction._kernels import pass_on, tails_each
-from halfgraph.prediction.baselines import ByRelation
+from halfgraph.prediction._link_kernels import pass_on, same_tail_ranges, similar_entities, tails_each
+from halfgraph.prediction.base import Scores
+from halfgraph.prediction.baselines import TriplesByRelation, one_hot
+from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.rules import Rules
 from halfgraph.query._kernels import contiguous, edges_of
 
-Scores = NDArray[np.float32]
 Ids = NDArray[np.int64]
 
-TEMPERATURE = 0.1  # of the level: how high a head's cosines are as a whole
-LEVEL_SAMPLE = 32_768  # entities that tell the level of a head; in larger graphs a sample of them
-LEAST_ALIKE = 0.1  # of a source's best score: entities below do not send out a vote
-NO_VOTE, NO_RULE, NO_EDGE = 1e-4, 1e-3, 1e-5  # what is added to shares before their logarithm
-PIECE = 1 << 22  # probabilities in memory at a time: 16 MB
-ROOM = 1 << 25  # numbers, one or three for each entity, that are remembered of relations: 128 MB
-LEAST_REMEMBERED, MOST_REMEMBERED = 16, 1024  # relations
+TEMPERATURE = 0.1  # of the cosine level
+LEVEL_SAMPLE = 32_768  # entities that the cosine level of a head is computed on; a sample in larger graphs
+LEAST_SOURCE = 0.1  # heads below this share of the best source score do not vote
+NO_VOTE, NO_RULE, NO_TRIPLE = 1e-4, 1e-3, 1e-5  # added before taking the logarithm
+CHUNK = 1 << 22  # probabilities in memory at a time: 16 MB
+CACHE = 1 << 25  # cached numbers, one or three for each entity and relation: 128 MB
+LEAST_CACHED, MOST_CACHED = 16, 1024  # relations
 
 
 @dataclass(frozen=True)
-class Scale:
-    """What the evidence for an edge weighs, in log-odds."""
+class LinkWeights:
+    """Weights of the link features, in log-odds."""
 
     bias: float = 0.0
-    cosine: float = 0.0  # of the head moved along the relation, with the tail
-    back: float = 0.0  # of the tail moved along the inverse, with the head
-    level: float = 0.0  # how high the cosines of the head are as a whole
-    vote: float = 0.0  # the logarithm of the share of votes of similar heads
-    rules: float = 0.0  # the logarithm of how likely rules make the edge
-    popularity: float = 0.0  # the logarithm of the share of the relation's edges that lead to the tail
-    ends: float = 0.0  # whether any does
-    often: float = 0.0  # the logarithm of how many do
-    breadth: float = 0.0  # the logarithm of how many tails of the head are known
-    asked: float = 0.0  # whether the query names the head and no tail is known: who asks supposes that there is one
-    offsets: tuple[float, ...] = ()  # for each relation, where there is enough data
+    cosine: float = 0.0  # similarity of the projected head and the tail
+    inverse_cosine: float = 0.0  # similarity of the head and the tail projected along the inverse relation
+    level: float = 0.0  # log-sum-exp of the projected head's cosines with all entities
+    vote: float = 0.0  # log of the share of votes of similar heads
+    rules: float = 0.0  # log of the probability by rules
+    popularity: float = 0.0  # log of the share of this relation's triples that have this tail
+    is_tail: float = 0.0  # 1 if the entity is a tail of this relation anywhere
+    log_tail_count: float = 0.0  # log of the number of triples of this relation with this tail
+    log_known_tails: float = 0.0  # log of the number of known tails of the head
+    anchored_without_tail: float = 0.0  # 1 if the query names this head and the graph has no tail for it
+    offsets: tuple[float, ...] = ()  # for each relation with enough data
 
     def to_dict(self) -> dict[str, Any]:
-        """The weights, ready for JSON."""
+        """Return the weights as JSON-serialisable values."""
         return asdict(self)
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "Scale":
-        """The weights that `to_dict` gave."""
+    def from_dict(cls, values: dict[str, Any]) -> "LinkWeights":
+        """Build the weights from the values of `to_dict`."""
         return cls(**{**values, "offsets": tuple(values["offsets"])})
 
-    @classmethod
-    def certain(cls) -> "Scale":
-        """Weights by which only known edges count."""
-        return cls(bias=-np.inf)
-
     def offset(self, relation: int) -> float:
-        """What a relation adds."""
+        """Return the offset of a relation."""
         return self.offsets[relation] if self.offsets else 0.0
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """What is known of the edges from a source along a relation: a number for every entity."""
+class LinkEvidence:
+    """Features of the links from a source distribution along a relation: one value for each tail entity."""
 
-    passed: Scores  # the best score of a head from which a known edge leads here
-    vote: Scores  # logarithms of shares
-    rules: Scores  # the same of probabilities
-    popularity: Scores  # (3, entities): what `popularity`, `ends` and `often` weigh
+    known: Scores  # best score of a head with a known triple to this tail
+    vote: Scores  # log of shares
+    rules: Scores  # log of probabilities
+    popularity: Scores  # (3, entities): features `popularity`, `is_tail` and `log_tail_count`
 
 
 @dataclass
-class Edges:
-    """The edges of a graph, known and likely; one thread at a time may use it (see `another`)."""
+class LinkPredictor:
+    """Link probabilities for a graph and a model of it. Not thread-safe: give each thread a `copy`."""
 
     graph: KnowledgeGraph
-    encoder: Encoder
-    scale: Scale
+    index: EmbeddingIndex
+    weights: LinkWeights
     vectors: torch.Tensor = field(repr=False)  # (entities, d), of length one
-    known: ByRelation = field(repr=False)
-    arrays: tuple[Any, ...] = field(repr=False)
+    triples: TriplesByRelation = field(repr=False)
+    arrays: tuple[Any, ...] = field(repr=False)  # the graph's arrays for compiled loops
     groups: tuple[Any, ...] = field(repr=False)
-    sample: torch.Tensor = field(repr=False)  # the vectors that tell a level
+    level_sample: torch.Tensor = field(repr=False)
 
     def __post_init__(self) -> None:
-        self._make_room()
-        self.popularity = lru_cache(_remembered(3 * len(self.vectors)))(self._popularity)
-        self.lengths = lru_cache(_remembered(len(self.vectors)))(self._lengths)
-        self.turns = lru_cache(_remembered(self.vectors.shape[1] ** 2))(self._turns)
-        self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.known, self.arrays))
+        self._allocate_scratch()
+        self.popularity = lru_cache(_cache_size(3 * len(self.vectors)))(self._popularity)
+        self.inverse_lengths = lru_cache(_cache_size(len(self.vectors)))(self._inverse_lengths)
+        self.affine = lru_cache(_cache_size(self.vectors.shape[1] ** 2))(self._affine)
+        self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.triples, self.arrays))
 
     @classmethod
     @torch.no_grad()
-    def of(cls, encoder: Encoder, graph: KnowledgeGraph, scale: Scale) -> "Edges":
-        """The edges of a graph, likely ones by a model of it."""
-        vectors = encoder.entities.embeddings().detach().float().cpu().contiguous()
+    def of(cls, index: EmbeddingIndex, graph: KnowledgeGraph, weights: LinkWeights) -> "LinkPredictor":
+        """Build the link predictor of a graph from a model's entity embeddings."""
+        vectors = index.vectors.float().cpu().contiguous()
         arrays = edges_of(graph)
-        groups = tuple(map(contiguous, groups_of(arrays)))
+        groups = tuple(map(contiguous, same_tail_ranges(arrays)))
         step = -(-len(vectors) // LEVEL_SAMPLE)
-        return cls(graph, encoder, scale, vectors, ByRelation.of(graph), arrays, groups, vectors[::step])
+        return cls(graph, index, weights, vectors, TriplesByRelation.of(graph), arrays, groups, vectors[::step])
 
-    def another(self, scale: Scale | None = None) -> "Edges":
-        """The same edges for another thread, or with other weights; what was computed once is shared."""
+    def copy(self, weights: LinkWeights | None = None) -> "LinkPredictor":
+        """Return a copy for another thread, or with other weights; caches are shared."""
         other = copy(self)
-        other.scale = self.scale if scale is None else scale
-        other._make_room()
+        other.weights = self.weights if weights is None else weights
+        other._allocate_scratch()
         return other
 
-    def _make_room(self) -> None:
-        """Nothing; there is room of its own for votes."""
-        count = len(self.known.tails)
-        self._room = (np.zeros(count, np.float32), np.empty(count, np.int64))
+    def _allocate_scratch(self) -> None:
+        count = len(self.triples.tails)
+        self._scratch = (np.zeros(count, np.float32), np.empty(count, np.int64))
 
     def _popularity(self, relation: int) -> Scores:
-        """How many of a relation's edges lead to each entity: the logarithm of the share, if any, of the number."""
-        tails = self.known.edges(relation)[1]
+        """Features of each entity as a tail of a relation: log share, whether it is one, log count."""
+        tails = self.triples.of_relation(relation)[1]
         counts = np.bincount(tails, minlength=len(self.vectors))
         shares = counts / max(len(tails), 1)
-        return np.stack([np.log(shares + NO_EDGE), counts > 0, np.log1p(counts)]).astype(np.float32)
+        return np.stack([np.log(shares + NO_TRIPLE), counts > 0, np.log1p(counts)]).astype(np.float32)
 
     @torch.no_grad()
-    def _lengths(self, relation: int) -> torch.Tensor:
-        """One over the length of every entity's vector moved along a relation."""
-        turn, start = self.turns(relation)
-        pieces = (torch.addmm(start, piece, turn).norm(dim=1) for piece in self.vectors.split(PIECE // 64))
-        return 1.0 / torch.cat(list(pieces)).clamp(min=1e-6)
+    def _inverse_lengths(self, relation: int) -> torch.Tensor:
+        """Return 1 / length of every entity's projected embedding."""
+        matrix, shift = self.affine(relation)
+        chunks = (torch.addmm(shift, chunk, matrix).norm(dim=1) for chunk in self.vectors.split(CHUNK // 64))
+        return 1.0 / torch.cat(list(chunks)).clamp(min=1e-6)
 
-    def _moved(self, vectors: torch.Tensor, relation: int) -> torch.Tensor:
-        """The vectors moved along a relation: (n, d)."""
-        relations = torch.full((len(vectors),), relation, device=self.encoder.device)
-        moved: torch.Tensor = self.encoder.projection(vectors.to(self.encoder.device), relations)
-        return moved.float().cpu()
+    def _project(self, vectors: torch.Tensor, relation: int) -> torch.Tensor:
+        """Project the embeddings (n, d) along a relation."""
+        encoder = self.index.encoder
+        relations = torch.full((len(vectors),), relation, device=encoder.device)
+        projected: torch.Tensor = encoder.projection(vectors.to(encoder.device), relations)
+        return projected.float().cpu()
 
-    def evidence(self, source: Scores, relation: int) -> Evidence:
-        """What the graph says of a relation's edges from a source, which has some score above 0."""
-        least = np.float32(LEAST_ALIKE * source.max())
-        likeness = alike(self.arrays, self.groups, source, least, *self._room)
-        passed, votes = pass_on(*self.known.edges(relation), source, likeness)
+    @torch.no_grad()
+    def _affine(self, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return a projection as the affine map that it is: a matrix (d, d) and a shift (1, d)."""
+        shift = self._project(torch.zeros(1, self.vectors.shape[1]), relation)
+        return self._project(torch.eye(self.vectors.shape[1]), relation) - shift, shift
+
+    def evidence(self, source: Scores, relation: int) -> LinkEvidence:
+        """Compute the features of links from a source distribution (entities,), which has a score above 0."""
+        least = np.float32(LEAST_SOURCE * source.max())
+        similarity = similar_entities(self.arrays, self.groups, source, least, *self._scratch)
+        known, votes = pass_on(*self.triples.of_relation(relation), source, similarity)
         best = np.flatnonzero(source >= least)
-        said = self.rules(relation).say(self.arrays, best, source[best] / source.max(), self._room)
-        logarithms = (np.log(votes + np.float32(NO_VOTE)), np.log(said + np.float32(NO_RULE)))
-        return Evidence(passed, *logarithms, self.popularity(relation))
+        by_rules = self.rules(relation).apply(self.arrays, best, source[best] / source.max(), self._scratch)
+        logarithms = (np.log(votes + np.float32(NO_VOTE)), np.log(by_rules + np.float32(NO_RULE)))
+        return LinkEvidence(known, *logarithms, self.popularity(relation))
 
     @torch.no_grad()
-    def cosines(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The heads moved along a relation at length one, and how high their cosines are: (n, d), (n,)."""
-        turn, start = self.turns(relation)
-        moved = F.normalize(torch.addmm(start, self.vectors[torch.from_numpy(heads)], turn), dim=1)
-        return moved, torch.logsumexp(moved @ self.sample.t() / TEMPERATURE, dim=1)
+    def _projected_heads(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return the projected heads at length one (n, d), and the level of their cosines (n,)."""
+        matrix, shift = self.affine(relation)
+        projected = F.normalize(torch.addmm(shift, self.vectors[torch.from_numpy(heads)], matrix), dim=1)
+        return projected, torch.logsumexp(projected @ self.level_sample.t() / TEMPERATURE, dim=1)
 
     @torch.no_grad()
-    def back(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """The cosine of a tail moved along the inverse with each head, as a product with the tail's own vector.
+    def _inverse_cosine_parts(self, heads: Ids, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return M (n, d) and s (n, 1): (M v + s) / length is the cosine of each head with the projected tail v.
 
-        (n, d) and (n, 1): their product and sum are still to be divided by the length of the moved tail.
+        The length is that of the projected tail (`inverse_lengths` of the inverse relation).
         """
-        turn, start = self.turns(relation ^ 1)
-        own = self.vectors[torch.from_numpy(heads)]
-        return own @ turn.t(), own @ start.t()
-
-    @torch.no_grad()
-    def _turns(self, relation: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """A projection as what it is, a matrix and a vector: (d, d), (1, d)."""
-        start = self._moved(torch.zeros(1, self.vectors.shape[1]), relation)
-        return self._moved(torch.eye(self.vectors.shape[1]), relation) - start, start
+        matrix, shift = self.affine(relation ^ 1)
+        vectors = self.vectors[torch.from_numpy(heads)]
+        return vectors @ matrix.t(), vectors @ shift.t()
 
     @torch.no_grad()
     def log_odds(
-        self, heads: Ids, relation: int, evidence: Evidence, columns: slice | Ids | None = None, *, asked: bool = False
+        self,
+        heads: Ids,
+        relation: int,
+        evidence: LinkEvidence,
+        tails: slice | Ids | None = None,
+        *,
+        anchored: bool = False,
     ) -> torch.Tensor:
-        """The log-odds of the edge from each head, which the query may name, to each entity, or to some.
+        """Log-odds of the link from each head to each tail entity, default all: (heads, tails).
 
-        (heads, entities).
+        anchored: the query names the heads.
         """
-        scale, places = self.scale, slice(None) if columns is None else columns
-        of_tail = np.array([scale.popularity, scale.ends, scale.often], np.float32) @ evidence.popularity[:, places]
-        of_tail += scale.vote * evidence.vote[places] + scale.rules * evidence.rules[places]
-        of_tail += np.float32(scale.bias + scale.offset(relation))
-        moved, level = self.cosines(heads, relation)
-        known = tails_each(self.arrays, heads, relation)
-        of_head = scale.breadth * np.log1p(known) + scale.asked * (asked & (known == 0))
-        of_head = scale.level * level + torch.from_numpy(of_head.astype(np.float32))
-        vectors = self.vectors[places]
-        found = torch.addmm(torch.from_numpy(of_tail), moved * scale.cosine, vectors.t())
-        if scale.back:
-            turned, start = self.back(heads, relation)
-            found.addcmul_(
-                torch.addmm(start, turned, vectors.t()), self.lengths(relation ^ 1)[places], value=scale.back
-            )
-        return found.add_(of_head[:, None])
+        weights, columns = self.weights, slice(None) if tails is None else tails
+        tail_weights = np.array([weights.popularity, weights.is_tail, weights.log_tail_count], np.float32)
+        of_tail = tail_weights @ evidence.popularity[:, columns]
+        of_tail += weights.vote * evidence.vote[columns] + weights.rules * evidence.rules[columns]
+        of_tail += np.float32(weights.bias + weights.offset(relation))
+        projected, level = self._projected_heads(heads, relation)
+        known_tails = tails_each(self.arrays, heads, relation)
+        of_head = weights.log_known_tails * np.log1p(known_tails)
+        of_head = of_head + weights.anchored_without_tail * (anchored & (known_tails == 0))
+        of_head = weights.level * level + torch.from_numpy(of_head.astype(np.float32))
+        vectors = self.vectors[columns]
+        log_odds = torch.addmm(torch.from_numpy(of_tail), projected * weights.cosine, vectors.t())
+        if weights.inverse_cosine:
+            products, shift = self._inverse_cosine_parts(heads, relation)
+            cosines, lengths = torch.addmm(shift, products, vectors.t()), self.inverse_lengths(relation ^ 1)[columns]
+            log_odds.addcmul_(cosines, lengths, value=weights.inverse_cosine)
+        return log_odds.add_(of_head[:, None])
+
+    def probabilities(
+        self, heads: Ids, relation: int, evidence: LinkEvidence, tails: slice | Ids, *, anchored: bool
+    ) -> torch.Tensor:
+        """Probability of the link from each head to each tail entity, known triples aside: (heads, tails)."""
+        return torch.sigmoid_(self.log_odds(heads, relation, evidence, tails, anchored=anchored))
 
     @torch.no_grad()
     def features(self, head: int, relation: int) -> NDArray[np.float32]:
-        """What is known of the edge from a head that is asked for, to every entity, in the order of the weights.
-
-        (entities, 10).
-        """
+        """Features of the links from an anchored head to every entity, in the order of the weights: (entities, 10)."""
         heads = np.array([head])
-        evidence = self.evidence(one(head, len(self.vectors)), relation)
-        moved, level = self.cosines(heads, relation)
-        turned, start = self.back(heads, relation)
-        back = (self.vectors @ turned[0] + start[0]) * self.lengths(relation ^ 1)
-        known = tails_each(self.arrays, heads, relation)
-        cosine, of_head = (self.vectors @ moved[0]).numpy(), (np.log1p(known), known == 0)
+        evidence = self.evidence(one_hot(head, len(self.vectors)), relation)
+        projected, level = self._projected_heads(heads, relation)
+        products, shift = self._inverse_cosine_parts(heads, relation)
+        inverse = (self.vectors @ products[0] + shift[0]) * self.inverse_lengths(relation ^ 1)
+        known_tails = tails_each(self.arrays, heads, relation)
+        cosine, of_head = (self.vectors @ projected[0]).numpy(), (np.log1p(known_tails), known_tails == 0)
         of_tail = (evidence.vote, evidence.rules, *evidence.popularity)
-        columns = (cosine, back.numpy(), level.numpy(), *of_tail, *of_head)
+        columns = (cosine, inverse.numpy(), level.numpy(), *of_tail, *of_head)
         return np.stack(np.broadcast_arrays(*columns), axis=1).astype(np.float32)
 
-    def probability(self, head: int, relation: int, tail: int, *, asked: bool = False) -> float:
-        """How likely one edge is, the graph apart."""
-        evidence = self.evidence(one(head, len(self.vectors)), relation)
-        odds = self.log_odds(np.array([head]), relation, evidence, np.array([tail]), asked=asked)
-        return float(torch.sigmoid(odds))
+
+@dataclass(frozen=True)
+class CosineLinks:
+    """Link probabilities from the cosine alone: for the embedding mode, and for runs without fitted weights."""
+
+    index: EmbeddingIndex
+    triples: TriplesByRelation
+    calibrate: Callable[[NDArray[np.float64]], NDArray[np.float64]]  # cosines to probabilities
+
+    @property
+    def graph(self) -> KnowledgeGraph:
+        """The known triples."""
+        return self.triples.graph
+
+    def evidence(self, source: Scores, relation: int) -> LinkEvidence:
+        """Compute the scores of known links from a source distribution."""
+        no_votes = np.zeros_like(source)
+        known, _ = pass_on(*self.triples.of_relation(relation), source, no_votes)
+        return LinkEvidence(known, no_votes, no_votes, no_votes)
+
+    @torch.no_grad()
+    def probabilities(
+        self,
+        heads: Ids,
+        relation: int,
+        evidence: LinkEvidence,  # noqa: ARG002
+        tails: slice | Ids,
+        *,
+        anchored: bool,  # noqa: ARG002
+    ) -> torch.Tensor:
+        """Probability of the link from each head to each tail entity, known triples aside: (heads, tails)."""
+        vectors, device = self.index.vectors, self.index.encoder.device
+        relations = torch.full((len(heads),), relation, device=device)
+        projected = self.index.encoder.projection(vectors[torch.from_numpy(heads)], relations)
+        cosines = (F.normalize(projected, dim=-1) @ vectors[tails].t()).double().cpu().numpy()
+        return torch.from_numpy(np.clip(self.calibrate(cosines), 1e-6, 1 - 1e-6).astype(np.float32))
 
 
-def _remembered(size: int) -> int:
-    """For how many relations so many numbers are remembered."""
-    return max(LEAST_REMEMBERED, min(MOST_REMEMBERED, ROOM // size))
-
-
-def one(entity: int, count: int) -> Scores:
-    """1 for one entity, 0 for all others."""
-    scores = np.zeros(count, dtype=np.float32)
-    scores[entity] = 1.0
-    return scores
+def _cache_size(numbers: int) -> int:
+    """Return for how many relations this many numbers are cached."""
+    return max(LEAST_CACHED, min(MOST_CACHED, CACHE // numbers))

@@ -1,4 +1,4 @@
-"""A logistic regression of a few numbers, with an offset for each group that is held near 0."""
+"""Weighted logistic regression with a regularised offset for each group."""
 
 from dataclasses import dataclass
 
@@ -7,28 +7,28 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-STEADY = 2.0  # how firmly a group's offset is held at 0, in true examples
+OFFSET_PENALTY = 2.0  # of the groups' offsets, in true examples
 
 
 @dataclass(frozen=True)
 class Examples:
-    """What is known of some cases, whether they are true, what each counts, and the group of each."""
+    """Training examples: features (n, features), labels, weights and groups (n,)."""
 
-    features: NDArray[np.float32]  # (n, features)
+    features: NDArray[np.float32]
     true: NDArray[np.float32]
     weights: NDArray[np.float32]
     groups: NDArray[np.int64]
 
     @classmethod
-    def together(cls, some: "list[Examples]") -> "Examples":
-        """All examples of several."""
+    def concatenate(cls, parts: "list[Examples]") -> "Examples":
+        """Concatenate several sets of examples."""
         columns = ("features", "true", "weights", "groups")
-        return cls(*(np.concatenate([getattr(one, name) for one in some]) for name in columns))
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """Log-odds: the weight of each feature, what all have, and what each group has beside it."""
+    """Fitted log-odds: a weight for each feature, the bias, and an offset for each group."""
 
     weights: NDArray[np.float64]
     bias: float
@@ -36,15 +36,15 @@ class Fitted:
 
 
 def logistic(examples: Examples, group_count: int) -> Fitted:
-    """The weights under which the examples are likeliest."""
+    """Fit the weights by maximum likelihood (L-BFGS)."""
     features = torch.from_numpy(examples.features.astype(np.float64))
     spread = features.std(dim=0)
-    spread[spread < 1e-6] = 1.0  # the same everywhere: left to the bias
+    spread[spread < 1e-6] = 1.0  # constant: left to the bias
     features /= spread
     true, groups = torch.from_numpy(examples.true).double(), torch.from_numpy(examples.groups)
     total = max(float((examples.true * examples.weights).sum()), 1e-12)
-    counted = torch.from_numpy(examples.weights).double() / total
-    firm = STEADY / max(float(examples.true.sum()), 1.0)
+    shares = torch.from_numpy(examples.weights).double() / total
+    penalty = OFFSET_PENALTY / max(float(examples.true.sum()), 1.0)
     weights = torch.zeros(features.shape[1], dtype=torch.float64, requires_grad=True)
     bias = torch.zeros(1, dtype=torch.float64, requires_grad=True)
     offsets = torch.zeros(group_count, dtype=torch.float64, requires_grad=True)
@@ -53,10 +53,10 @@ def logistic(examples: Examples, group_count: int) -> Fitted:
     def loss() -> float:
         optimiser.zero_grad()
         log_odds = features @ weights + bias + offsets.index_select(0, groups)
-        found = (counted * F.binary_cross_entropy_with_logits(log_odds, true, reduction="none")).sum()
-        found = found + firm * (offsets.square().sum() + 0.01 * weights.square().sum())
-        found.backward()
-        return float(found.detach())
+        value = (shares * F.binary_cross_entropy_with_logits(log_odds, true, reduction="none")).sum()
+        value = value + penalty * (offsets.square().sum() + 0.01 * weights.square().sum())
+        value.backward()
+        return float(value.detach())
 
     optimiser.step(loss)
     return Fitted((weights.detach() / spread).numpy(), float(bias.detach()), offsets.detach().numpy())

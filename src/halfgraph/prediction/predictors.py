@@ -1,8 +1,8 @@
-"""The ways of predicting: by the query's vector, by its edges, or by both; and what was fitted for them in a run."""
+"""The predictors of a run, one for each mode, and the weights that were fitted for them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,146 +14,227 @@ from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.answerers import Answerer, MeaningAnswerer, VectorAnswerer
-from halfgraph.prediction.ensemble import Backdrop, FusedAnswerer, Fusion, as_dict, fit_fusions, fusion_for, of_dict
-from halfgraph.prediction.fitting import LEAST_HELD_OUT, PAIRS, fit
-from halfgraph.prediction.link_executor import BEAM, Scored
-from halfgraph.prediction.link_predictor import Edges, Scale, Scores
+from halfgraph.prediction.base import Predictor, QueryPredictor, Scores
+from halfgraph.prediction.baselines import TriplesByRelation
+from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.embedding import EmbeddingIndex, EmbeddingPredictor
+from halfgraph.prediction.ensemble import EnsemblePredictor, EnsembleWeights, EntityPriors, fit_ensemble, weights_for
+from halfgraph.prediction.link_executor import BEAM, LinkExecutor
+from halfgraph.prediction.link_fitting import LEAST_HELD_OUT, PAIRS, fit_link_weights
+from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor, LinkWeights
+from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
+from halfgraph.prediction.witness import Witness, find_witness
+from halfgraph.query.tree import Query
 from halfgraph.training.run_folder import write_atomically
 from halfgraph.workload.sampling import Questions
 
-VECTOR, SCORED, BOTH = MODES = ("vector", "scored", "both")
 FILE = "evidence.json"
-FORMAT = 4
-AFFORDED = 30_000  # entities up to which all of these are used
-LEAST = 30
-EACH = 200  # validation questions of each structure that weigh the two ways against each other
+FORMAT = 5
+FULL_SIZE = 30_000  # entities up to which all of these questions are used; fewer for larger graphs
+FEWEST = 30
+QUESTIONS = 200  # validation questions of each structure that the ensemble is fitted on
+# Keys of format 4, which is still read.
+OLD_KEYS = {
+    "edges": "links",
+    "vector": "embedding",
+    "low": "embedding_below",
+    "ties": "log_degree",
+    "edges_level": "links_level",
+    "vector_level": "embedding_level",
+    "chance": "probability",
+    "both": "ensemble",
+    "back": "inverse_cosine",
+    "ends": "is_tail",
+    "often": "log_tail_count",
+    "breadth": "log_known_tails",
+    "asked": "anchored_without_tail",
+}
 
 
 @dataclass(frozen=True)
-class Weighing:
-    """What was fitted for a run on held-out triples and questions."""
+class FittedWeights:
+    """The weights of a run, fitted on held-out triples and questions."""
 
-    scale: Scale
-    fusions: Mapping[str, Fusion]
+    links: LinkWeights
+    ensemble: Mapping[str, EnsembleWeights]  # by the structure's short name
 
     def save(self, run: Path) -> None:
-        """Nothing; kept in the run's folder."""
-        kept = {"format": FORMAT, "edges": self.scale.to_dict(), "both": as_dict(self.fusions)}
-        write_atomically(run / FILE, json.dumps(kept))
+        """Write the weights to the run folder."""
+        ensemble = {name: weights.to_dict() for name, weights in self.ensemble.items()}
+        values = {"format": FORMAT, "links": self.links.to_dict(), "ensemble": ensemble}
+        write_atomically(run / FILE, json.dumps(values))
 
     @classmethod
-    def load(cls, run: Path) -> "Weighing | None":
-        """What a run's folder has, or None."""
+    def load(cls, run: Path) -> "FittedWeights | None":
+        """Read the weights of a run folder; None if it has none."""
         path = run / FILE
         if not path.exists():
             return None
         try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))
-            if found["format"] != FORMAT:
-                raise ValueError(f"it has format {found['format']}, and this version reads {FORMAT}")
-            return cls(Scale.from_dict(found["edges"]), of_dict(found["both"]))
+            values: Any = json.loads(path.read_text(encoding="utf-8"))
+            if values["format"] not in (4, FORMAT):
+                raise ValueError(f"it has format {values['format']}, and this version reads 4 and {FORMAT}")
+            values = _with_new_keys(values)
+            ensemble = {name: EnsembleWeights.from_dict(weights) for name, weights in values["ensemble"].items()}
+            return cls(LinkWeights.from_dict(values["links"]), ensemble)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             problem = f"cannot be read: {error}"
             raise FolderError(path, problem, advice="Make it again: halfgraph calibrate RUN") from error
 
 
+def _with_new_keys(values: Any) -> Any:
+    if not isinstance(values, dict):
+        return values
+    return {OLD_KEYS.get(key, key): _with_new_keys(value) for key, value in values.items()}
+
+
 @dataclass(frozen=True)
-class Modes:
-    """A model of a graph, and the ways that it can answer; `known` are the triples that count as known."""
+class Predictors:
+    """The predictors of a run; `known` are the triples that count as known."""
 
-    encoder: Encoder
+    index: EmbeddingIndex
     known: KnowledgeGraph
-    weighing: Weighing | None = None
+    fitted: FittedWeights | None = None
     beam: int = BEAM
-    vectors: VectorAnswerer = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "vectors", VectorAnswerer(self.encoder, VECTOR))
+    @classmethod
+    def load(cls, run: Path, encoder: Encoder, known: KnowledgeGraph) -> "Predictors":
+        """Read the weights of a run and build its predictors."""
+        return cls(EmbeddingIndex.of(encoder), known, FittedWeights.load(run))
 
     @property
-    def names(self) -> tuple[str, ...]:
-        """The ways that there are, the best first."""
-        if self.weighing is None:
-            return (VECTOR,)
-        return (BOTH, SCORED, VECTOR) if self.weighing.fusions else (SCORED, VECTOR)
+    def encoder(self) -> Encoder:
+        """The model."""
+        return self.index.encoder
 
-    def named(self, mode: str | None) -> str:
-        """The mode of a name, or the best where none is given; an error where there is none of that name."""
+    @property
+    def available(self) -> tuple[str, ...]:
+        """The modes that this run supports, the best first."""
+        return tuple(mode for mode in reversed(MODES) if PREDICTORS[mode].is_fitted(self.fitted))
+
+    def choose(self, mode: str | None) -> str:
+        """Return the given mode, or the best one if None; raise SettingError if this run does not support it."""
         if mode is None:
-            return self.names[0]
+            return self.available[0]
         if mode not in MODES:
-            raise SettingError("--mode", f'there is none named "{mode}"', advice=f"Known: {', '.join(MODES)}.")
-        if mode not in self.names:
-            problem = f"{mode} needs what `train` fits on validation triples, and this run has none"
-            raise SettingError("--mode", problem, advice="Fit it with: halfgraph calibrate RUN")
+            raise SettingError("--mode", f'there is no mode "{mode}"', advice=f"Known: {', '.join(MODES)}.")
+        if mode not in self.available:
+            problem = f"{mode} needs weights that `train` fits on validation triples, and this run has none"
+            raise SettingError("--mode", problem, advice="Fit them with: halfgraph calibrate RUN")
         return mode
 
     @cached_property
-    def edges(self) -> Edges:
-        """The edges of the known graph."""
-        assert self.weighing is not None, "the mode is available"
-        return Edges.of(self.encoder, self.known, self.weighing.scale)
+    def links(self) -> LinkPredictor:
+        """The link predictor of the known graph."""
+        assert self.fitted is not None, "the mode is available"
+        return LinkPredictor.of(self.index, self.known, self.fitted.links)
 
     @cached_property
-    def backdrop(self) -> Backdrop:
-        """What is known of the entities, whichever the query is."""
-        return Backdrop.of(self.known)
+    def priors(self) -> EntityPriors:
+        """What is known of the entities, whatever the query."""
+        return EntityPriors.of(self.known)
 
-    def scored(self) -> Scored:
-        """The meaning by edges, for one thread."""
-        return Scored(self.edges.another(), self.beam)
+    @cached_property
+    def triples(self) -> TriplesByRelation:
+        """The known triples by relation."""
+        return TriplesByRelation.of(self.known) if self.fitted is None else self.links.triples
 
-    def answerer(self, mode: str, name: str | None = None, likely: bool = False) -> Answerer:
-        """A way as what can be measured; `likely`: its scores say how likely answers are, as those of `ask` do."""
-        if mode == VECTOR:
-            return VectorAnswerer(self.encoder, name or VECTOR)
-        self.edges  # noqa: B018  made once, before threads ask for it
-        by_edges = MeaningAnswerer(name or SCORED, self.scored)
-        if mode == SCORED:
-            return by_edges
-        assert self.weighing is not None, "the mode is available"
-        return FusedAnswerer(by_edges, self.vectors, self.weighing.fusions, self.backdrop, name or BOTH, likely)
+    def link_executor(self) -> LinkExecutor:
+        """Return an executor by link probabilities, for one thread."""
+        return LinkExecutor(self.links.copy(), self.beam)
+
+    def predictor(self, mode: str, name: str | None = None, *, likely: bool = False) -> Predictor:
+        """Build the predictor of a mode; `likely`: its scores are probabilities, as those of `ask` are."""
+        return PREDICTORS[mode].build(self, name or mode, likely)
+
+    def query_scores(self, mode: str, query: Query, cosines: Scores) -> Scores:
+        """Score every entity for one query whose cosines are known already: (entities,) -> (entities,)."""
+        return PREDICTORS[mode].query_scores(self, query, cosines)
+
+    def witness(self, mode: str, query: Query, entity: int, calibration: Calibration) -> Witness:
+        """Return the best witness of an entity as an answer, by the link probabilities of a mode.
+
+        `calibration.link_confidence(mode, step.probability)` is the confidence of a missing link.
+        """
+        if mode == EMBEDDING:
+            links = CosineLinks(self.index, self.triples, calibration.cosine_probability)
+            return find_witness(LinkExecutor(links, self.beam), query, entity)
+        return find_witness(self.link_executor(), query, entity)
 
 
-def weigh(
+@dataclass(frozen=True)
+class Mode:
+    """How a mode predicts: whether a run has its weights, its predictor for batches, its scores for one query."""
+
+    is_fitted: Callable[[FittedWeights | None], bool]
+    build: Callable[[Predictors, str, bool], Predictor]
+    query_scores: Callable[[Predictors, Query, Scores], Scores]
+
+
+def _links(run: Predictors, name: str, likely: bool) -> Predictor:  # noqa: ARG001  always a probability
+    run.links  # noqa: B018  computed once, before threads ask for it
+    return QueryPredictor(name, lambda: run.link_executor().scores)
+
+
+def _ensemble(run: Predictors, name: str, likely: bool) -> Predictor:
+    assert run.fitted is not None, "the mode is available"
+    links, embedding = _links(run, LINKS, likely), EmbeddingPredictor(run.index)
+    return EnsemblePredictor(links, embedding, run.fitted.ensemble, run.priors, name, likely)
+
+
+def _ensemble_scores(run: Predictors, query: Query, cosines: Scores) -> Scores:
+    assert run.fitted is not None, "the mode is available"
+    weights = weights_for(query, run.fitted.ensemble)
+    links = run.link_executor().scores(query)
+    return weights.combine(links[None], cosines[None], run.priors, likely=True)[0]
+
+
+PREDICTORS: dict[str, Mode] = {
+    EMBEDDING: Mode(
+        is_fitted=lambda _: True,
+        build=lambda run, name, _: EmbeddingPredictor(run.index, name),
+        query_scores=lambda _, __, cosines: cosines,
+    ),
+    LINKS: Mode(
+        is_fitted=lambda fitted: fitted is not None,
+        build=_links,
+        query_scores=lambda run, query, _: run.link_executor().scores(query),
+    ),
+    ENSEMBLE: Mode(
+        is_fitted=lambda fitted: fitted is not None and bool(fitted.ensemble),
+        build=_ensemble,
+        query_scores=_ensemble_scores,
+    ),
+}
+
+
+def fit_weights(
     encoder: Encoder,
     graph: Graph,
     questions: Sequence[Questions],
     seed: int,
-    told: Callable[[int], None] = lambda _: None,
-) -> Weighing | None:
-    """What the validation triples and questions of a graph say each way weighs; None where there are too few."""
+    progress: Callable[[int], None] = lambda _: None,
+) -> FittedWeights | None:
+    """Fit link weights on validation triples and the ensemble on validation questions; None if there are too few."""
     if not graph.has_split or len(graph.valid.tails) < LEAST_HELD_OUT:
         return None
-    bare = Edges.of(encoder, graph.train, Scale())
-    scale = fit(bare, graph.valid, seed, pairs=affordable(PAIRS, graph))
-    by_edges = MeaningAnswerer(SCORED, lambda: Scored(bare.another(scale)))
-    some = [_some(one, affordable(EACH, graph), seed) for one in questions]
-    backdrop = Backdrop.of(graph.train)
-    return Weighing(scale, fit_fusions(by_edges, VectorAnswerer(encoder), some, backdrop, seed, told))
+    index = EmbeddingIndex.of(encoder)
+    unfitted = LinkPredictor.of(index, graph.train, LinkWeights())
+    weights = fit_link_weights(unfitted, graph.valid, seed, pairs=affordable(PAIRS, graph))
+    links = QueryPredictor(LINKS, lambda: LinkExecutor(unfitted.copy(weights)).scores)
+    sample = [_sample(structure, affordable(QUESTIONS, graph), seed) for structure in questions]
+    priors = EntityPriors.of(graph.train)
+    return FittedWeights(weights, fit_ensemble(links, EmbeddingPredictor(index), sample, priors, seed, progress))
 
 
 def affordable(count: int, graph: Graph) -> int:
-    """So many, or fewer where the graph is large: what is done for each grows with the entities."""
-    return max(LEAST, min(count, count * AFFORDED // len(graph.entities)))
+    """Return `count`, or fewer for a large graph: the work for each question grows with the entities."""
+    return max(FEWEST, min(count, count * FULL_SIZE // len(graph.entities)))
 
 
-def _some(questions: Questions, count: int, seed: int) -> Questions:
-    """A few of the questions at random, of those that have negatives where there are such."""
+def _sample(questions: Questions, count: int, seed: int) -> Questions:
+    """Draw questions, of those with negatives if there are any."""
     judged = np.arange(len(questions)) if questions.negatives is None else np.flatnonzero(questions.negatives.sizes())
     among = judged if len(judged) else np.arange(len(questions))
     rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(among)[:count]
     return questions.take(np.sort(rows))
-
-
-def fused_scores(modes: Modes, mode: str, scored: Scored, query: Any, cosines: Scores) -> Scores:
-    """The scores of every entity for one query by a mode, its cosines being known already: (entities,)."""
-    if mode == VECTOR:
-        return cosines
-    by_edges = scored.scores(query)
-    if mode == SCORED:
-        return by_edges
-    assert modes.weighing is not None, "the mode is available"
-    fusion = fusion_for(query, modes.weighing.fusions)
-    return fusion.fuse(by_edges[None], cosines[None], modes.backdrop, likely=True)[0]

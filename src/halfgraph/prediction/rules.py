@@ -1,68 +1,64 @@
-"""Rules: which one or two relations lead where another leads, and how often; counted in the graph, nothing is trained.
+"""Rules: paths of one or two relations that lead where another relation leads, with their confidence in the graph.
 
-Whoever was born in a city of a country is often of that nationality: `birthplace`, then `country`, for `nationality`.
+For instance `nationality(x, z)` if `birthplace(x, y)` and `country(y, z)`. Rules are counted, not trained.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.prediction._rule_kernels import both_ways, how_often, noisy_or
-from halfgraph.prediction.baselines import ByRelation
+from halfgraph.prediction._link_kernels import count_hits, noisy_or, paths_between
+from halfgraph.prediction.base import Scores
+from halfgraph.prediction.baselines import TriplesByRelation
 
 Ids = NDArray[np.int64]
-Scores = NDArray[np.float32]
 
-EDGES = 200  # of a relation, whose ends are looked at for other ways between them
-BUSY = 10_000  # edges at both ends above which a pair is passed over
-CANDIDATES = 100  # ways that join most of the pairs, and are counted
-LEAST_PAIRS = 2  # that a way joins
-HEADS = 60  # of a relation, at which it is counted how often a way is right
-DOUBT = 5.0  # wrong cases that are added to those counted
-KEPT, LEAST_RIGHT = 40, 0.005  # rules of a relation: the surest, none below
-MOST_RIGHT = 0.99
-VISITS = 3_000  # steps that a rule may take for one answer
+TRIPLES = 200  # triples of a relation whose head and tail are searched for other paths
+BUSY = 10_000  # pairs with more edges at both ends are skipped
+CANDIDATES = 100  # most frequent paths, whose confidence is counted
+LEAST_PAIRS = 2  # pairs that a candidate connects
+HEADS = 60  # heads of a relation on which confidence is counted
+SMOOTHING = 5.0  # wrong cases added to those counted
+MOST_RULES, LEAST_CONFIDENCE, MOST_CONFIDENCE = 40, 0.005, 0.99
+VISITS = 3_000  # steps that a rule may take for one query
 
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of a relation, the surest first."""
+    """The rules of a relation, the most confident first."""
 
     first: Ids
-    second: Ids  # -1 where the first leads there alone
-    right: Scores  # how often
+    second: Ids  # -1 if the rule has one relation only
+    confidence: Scores
 
     def __len__(self) -> int:
         return len(self.first)
 
     @classmethod
-    def of(cls, known: ByRelation, arrays: tuple[NDArray[np.integer], ...], relation: int) -> "Rules":
-        """The rules that the graph has for a relation; always the same."""
+    def of(cls, triples: TriplesByRelation, arrays: tuple[Any, ...], relation: int) -> "Rules":
+        """Mine the rules of a relation; the same ones each time."""
         rng = np.random.default_rng(relation)
-        heads, tails = (ends.astype(np.int64) for ends in known.edges(relation))
-        some = rng.permutation(len(heads))[:EDGES]
-        base = known.graph.relation_count + 1
-        pairs, ways = both_ways(arrays, heads[some], tails[some], relation, base, BUSY)
-        each = np.unique(pairs * base**2 + ways) % base**2  # once for each pair
-        found, counts = np.unique(each, return_counts=True)
+        heads, tails = (ends.astype(np.int64) for ends in triples.of_relation(relation))
+        sample = rng.permutation(len(heads))[:TRIPLES]
+        base = triples.graph.relation_count + 1
+        pairs, paths = paths_between(arrays, heads[sample], tails[sample], relation, base, BUSY)
+        once_each = np.unique(pairs * base**2 + paths) % base**2  # once for each pair
+        candidates, counts = np.unique(once_each, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:CANDIDATES]
-        found = found[most[counts[most] >= LEAST_PAIRS]]
-        first, second = found // base, found % base - 1
-        counted = rng.permutation(np.unique(heads))[:HEADS]
-        hits, all_ = how_often(arrays, counted, relation, first, second, VISITS)
-        right = np.minimum(hits / (all_ + DOUBT), MOST_RIGHT).astype(np.float32)
-        best = np.argsort(-right, kind="stable")[:KEPT]
-        best = best[right[best] >= LEAST_RIGHT]
-        return cls(first[best], second[best], right[best])
+        candidates = candidates[most[counts[most] >= LEAST_PAIRS]]
+        first, second = candidates // base, candidates % base - 1
+        some_heads = rng.permutation(np.unique(heads))[:HEADS]
+        hits, totals = count_hits(arrays, some_heads, relation, first, second, VISITS)
+        confidence = np.minimum(hits / (totals + SMOOTHING), MOST_CONFIDENCE).astype(np.float32)
+        best = np.argsort(-confidence, kind="stable")[:MOST_RULES]
+        best = best[confidence[best] >= LEAST_CONFIDENCE]
+        return cls(first[best], second[best], confidence[best])
 
-    def say(
-        self,
-        arrays: tuple[NDArray[np.integer], ...],
-        sources: Ids,
-        weights: Scores,
-        room: tuple[Scores, Ids],
-    ) -> Scores:
-        """How likely the rules alone make each entity, from sources that count so much, all rules being independent."""
-        said: Scores = noisy_or(arrays, sources, weights, self.first, self.second, self.right, VISITS, *room)
-        return said
+    def apply(self, arrays: tuple[Any, ...], sources: Ids, weights: Scores, scratch: tuple[Scores, Ids]) -> Scores:
+        """Probability of each entity by the rules alone, from weighted sources, rules being independent."""
+        probabilities: Scores = noisy_or(
+            arrays, sources, weights, self.first, self.second, self.confidence, VISITS, *scratch
+        )
+        return probabilities

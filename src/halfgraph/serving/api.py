@@ -10,11 +10,11 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from halfgraph.answering.schema import Answers, Witness
 from halfgraph.answering.workers import WorkerPool
+from halfgraph.prediction.modes import Mode
 from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
 from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, Examples, Health, Info, Limits
 
-Mode = Literal["vector", "scored", "both"]
 QUERY = Field(min_length=1, max_length=100_000, description="A SPARQL query.")
 Responses = dict[int | str, dict[str, Any]]
 WRONG: dict[str, Any] = {"model": ErrorBody, "description": "What is wrong with the request, where, and what to do."}

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from halfgraph.prediction.modes import MODES
 from halfgraph.serving.api import Service, response, run_job
 from halfgraph.serving.description import service_description
 from halfgraph.serving.negotiation import wants_page
@@ -16,7 +17,6 @@ from halfgraph.serving.protocol import read_request
 from halfgraph.serving.schema import Limits
 
 VARY = {"Vary": "Accept"}
-MODES = ("vector", "scored", "both")
 
 
 def routes(service: Service) -> list[Route]:

@@ -47,7 +47,7 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
     engine = load()
     assert engine.facts.store is not None
     context = WorkerContext(engine, limits)
-    return {"graph": str(engine.graph.path), "modes": engine.modes.names}, lambda job: handle(context, job)
+    return {"graph": str(engine.graph.path), "modes": engine.modes.available}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:

@@ -4,16 +4,15 @@ import numpy as np
 import pytest
 
 from asked import engine_of
-from halfgraph.prediction.answerers import VectorAnswerer
-from halfgraph.prediction.calibrating import (
-    Remembered,
+from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.calibration_fitting import (
+    CachedPredictor,
     calibrate,
-    calibrated,
-    first_answers,
-    reliability,
+    fit_curves,
+    judge_answers,
     validation_questions,
 )
-from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.query.exact import Exact
 from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import STRUCTURES
@@ -25,14 +24,14 @@ def graph(tmp_path_factory):
     return people(tmp_path_factory.mktemp("people"))
 
 
-def test_first_answers_are_those_that_ask_predicts_judged_by_the_whole_graph(graph):
+def test_judged_answers_are_those_that_ask_predicts(graph):
     engine = engine_of(graph, "train")
     encoder = engine.index.encoder
     for questions in validation_questions(graph, seed=0, each=4):
         if len(questions) < 2:
             continue
         some = questions.take(np.arange(2))
-        found = first_answers(VectorAnswerer(encoder), encoder, some, graph, top=5)
+        found = judge_answers(EmbeddingPredictor.of(encoder), encoder, some, graph, top=5)
         scores, right = [], []
         for row in range(2):
             answers = engine.ask(to_sparql(some.query(row), graph), top=5, explain=False)
@@ -47,20 +46,20 @@ def test_first_answers_are_those_that_ask_predicts_judged_by_the_whole_graph(gra
 def test_a_calibration_holds_on_the_questions_that_it_was_fitted_on(graph):
     encoder = engine_of(graph).index.encoder
     questions = validation_questions(graph, seed=0, each=50)
-    answerer = VectorAnswerer(encoder)
-    curves = calibrated(answerer, encoder, questions, graph)
-    found = reliability(Calibration({"vector": curves}), "vector", answerer, encoder, questions, graph)
-    assert found.keys() == curves.keys() == {some.structure.short for some in questions}
-    for name, row in found.items():
-        assert row["ece"] < 0.1, name
-        assert sum(row["answers"]) == curves[name].answers
+    predictor = EmbeddingPredictor.of(encoder)
+    curves = fit_curves(predictor, encoder, questions, graph)
+    assert curves.keys() == {some.structure.short for some in questions}
+    for some in questions:
+        judged, curve = judge_answers(predictor, encoder, some, graph), curves[some.structure.short]
+        assert curve.rate(judged.scores).mean() == pytest.approx(judged.right.mean(), abs=0.1)
+        assert len(judged.scores) == curve.answers
 
 
 def test_a_run_keeps_its_calibration_and_answers_have_a_confidence(graph, tmp_path):
     encoder = engine_of(graph).index.encoder
     made = calibrate(tmp_path, graph, encoder, seed=0)
     assert Calibration.load(tmp_path) == made
-    assert set(made.curves["vector"]) <= {structure.short for structure in STRUCTURES}
+    assert set(made.curves["embedding"]) <= {structure.short for structure in STRUCTURES}
 
 
 def test_without_a_split_there_is_nothing_to_measure(tmp_path):
@@ -71,7 +70,7 @@ def test_without_a_split_there_is_nothing_to_measure(tmp_path):
     assert calibrate(tmp_path, graph, engine_of(graph).index.encoder, seed=0).curves == {}
 
 
-def test_what_is_remembered_is_what_was_asked_of_the_structure():
+def test_scores_of_the_current_structure_are_cached():
     asked = []
 
     class Counting:
@@ -81,11 +80,11 @@ def test_what_is_remembered_is_what_was_asked_of_the_structure():
             asked.append((structure.name, anchors.tolist()))
             return anchors + relations
 
-    remembered = Remembered(Counting())
+    cached = CachedPredictor(Counting())
     one, two = np.array([[1]], np.int32), np.array([[2]], np.int32)
     for structure, anchors in zip(
         [*STRUCTURES[:1] * 4, *STRUCTURES[1:2] * 2], (one, one, two, one, one, one), strict=True
     ):
-        assert remembered.scores(structure, anchors, one).tolist() == (anchors + 1).tolist()
+        assert cached.scores(structure, anchors, one).tolist() == (anchors + 1).tolist()
     assert [anchors for _, anchors in asked] == [[[1]], [[2]], [[1]]]
-    assert remembered.name == "counting"
+    assert cached.name == "counting"

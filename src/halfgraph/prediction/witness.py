@@ -1,0 +1,194 @@
+"""Witness search: the best entities for the variables of a query, given an answer.
+
+`find_witness(executor, query, entity)` works for known and predicted answers, with any link model:
+
+1. If the graph has a witness of known triples alone, that is the result.
+2. Otherwise each variable gets the entity that scores best on the way back from the answer, by the executor's scores.
+
+Negated paths are listed too, each as the most likely way in which it could hold.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.baselines import one_hot
+from halfgraph.prediction.link_executor import LinkExecutor, LinkModel, Pass, is_anchored
+from halfgraph.query.exact import Entities, Exact
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
+
+Bindings = dict[int, int]  # the entity of each node, by the node's id
+
+
+@dataclass(frozen=True)
+class Step:
+    """One link of a witness, in the direction of the query's relation."""
+
+    node: Project
+    head: int
+    tail: int
+    known: bool
+    probability: float  # 1 if known
+    negated: bool = False  # the query excludes this link
+
+
+@dataclass(frozen=True)
+class Witness:
+    """The entity of each node (by `id(node)`), and the links in query order, those of negated paths last."""
+
+    entities: Bindings
+    steps: list[Step]
+
+
+def find_witness(executor: LinkExecutor, query: Query, entity: int) -> Witness:
+    """Return the best witness of an entity as the answer to a query."""
+    known = next(_bindings([(query, entity)], {}, KnownChoices.of(executor.links.graph, query, entity)), None)
+    if known is not None and not any(isinstance(node, Negate) for node in nodes(query)):
+        return Witness(known, _steps(executor.links, query, known, negated=False))
+    best = BestChoices(max(executor.passes(query), key=lambda run: float(run.scores[id(query)][entity])))
+    return _with_negations(best, query, known or best.bindings(query, entity), negated=False)
+
+
+class Choices(Protocol):
+    """What may lead to an entity, the best first."""
+
+    @property
+    def strict(self) -> bool:
+        """Whether a variable that is reached twice must be the same entity both times."""
+
+    def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
+        """Entities for the source of a projection."""
+
+    def parts(self, node: Union, entity: int) -> Iterable[Query]:
+        """Parts of a union."""
+
+
+def _bindings(todo: list[tuple[Query, int]], bound: Bindings, choices: Choices) -> Iterator[Bindings]:
+    """Yield consistent entities for all nodes below those in `todo`, depth first; negations are left out."""
+    if not todo:
+        yield bound
+        return
+    (node, entity), *rest = todo
+    here = int(node.entity) if isinstance(node, Anchor) else bound.get(id(node), entity)
+    if here != entity and choices.strict:
+        return
+    if id(node) in bound:
+        yield from _bindings(rest, bound, choices)
+        return
+    bound = {**bound, id(node): here}
+    match node:
+        case Project():
+            for head in choices.heads(node, entity, bound):
+                yield from _bindings([(node.source, head), *rest], bound, choices)
+        case Intersect():
+            parts = [(part, entity) for part in node.parts if not isinstance(part, Negate)]
+            yield from _bindings([*parts, *rest], bound, choices)
+        case Union():
+            for part in choices.parts(node, entity):
+                yield from _bindings([(part, entity), *rest], bound, choices)
+        case _:
+            yield from _bindings(rest, bound, choices)
+
+
+@dataclass(frozen=True)
+class KnownChoices:
+    """Known triples only."""
+
+    graph: KnowledgeGraph
+    candidates: dict[int, Entities]  # of each node, by its id
+    strict: bool = True
+
+    @classmethod
+    def of(cls, graph: KnowledgeGraph, query: Query, entity: int) -> "KnownChoices":
+        """Restrict each node to its exact answers, and outside of unions to those from which the entity is reached."""
+        exact, order = Exact(graph), nodes(query, negated=False)
+        candidates = {id(node): exact.answers(node) for node in order if not isinstance(node, Negate)}
+        candidates[id(query)] = np.intersect1d(candidates[id(query)], [entity])
+        optional = {id(below) for node in order if isinstance(node, Union) for below in nodes(node)[:-1]}
+        for node in reversed(order):
+            if isinstance(node, Project | Intersect) and id(node) not in optional:
+                here = candidates[id(node)]
+                if isinstance(node, Project):
+                    reached = [graph.tails_of(int(tail), int(node.relation) ^ 1) for tail in here]
+                    here = np.concatenate([*reached, np.empty(0, np.int32)])
+                parts = [node.source] if isinstance(node, Project) else node.parts
+                for part in parts:
+                    if id(part) in candidates and id(part) not in optional:
+                        candidates[id(part)] = np.intersect1d(candidates[id(part)], here)
+        return cls(graph, candidates)
+
+    def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
+        """Candidates with a known triple to the tail."""
+        before = self.graph.tails_of(tail, int(node.relation) ^ 1)
+        own = [bound[id(node.source)]] if id(node.source) in bound else self.candidates[id(node.source)]
+        return map(int, np.intersect1d(own, before))
+
+    def parts(self, node: Union, entity: int) -> Iterable[Query]:
+        """Parts with this answer."""
+        return (part for part in node.parts if entity in self.candidates[id(part)])
+
+
+@dataclass(frozen=True)
+class BestChoices:
+    """The one best choice by the scores of a pass."""
+
+    run: Pass
+    strict: bool = False
+
+    def bindings(self, query: Query, entity: int) -> Bindings:
+        """Return the best entities for all nodes."""
+        return next(_bindings([(query, entity)], {}, self))
+
+    def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
+        """The head by which the tail got its score: known triples from any entity, missing links from the best ones."""
+        if id(node.source) in bound:
+            return [bound[id(node.source)]]
+        source, links, relation = self.run.scores[id(node.source)], self.run.executor.links, int(node.relation)
+        known = links.graph.tails_of(tail, relation ^ 1)
+        best = int(known[source[known].argmax()]) if len(known) else int(source.argmax())
+        score = float(source[best]) if len(known) else 0.0
+        if source.any():
+            heads, evidence = self.run.executor.best_heads(source), links.evidence(source, relation)
+            likely = links.probabilities(heads, relation, evidence, np.array([tail]), anchored=is_anchored(node))
+            scores = likely[:, 0] * torch.from_numpy(source[heads])
+            if float(scores.max()) > score:
+                best = int(heads[int(scores.argmax())])
+        return [best]
+
+    def parts(self, node: Union, entity: int) -> Iterable[Query]:
+        """The part with the best score."""
+        return [max(node.parts, key=lambda part: float(self.run.scores[id(part)][entity]))]
+
+
+def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated: bool) -> Witness:
+    """Return the witness with the most likely links of its negated paths."""
+    steps = _steps(best.run.executor.links, query, bound, negated=negated)
+    entities = dict(bound)
+    for node in nodes(query, negated=False):
+        if isinstance(node, Intersect) and id(node) in bound:
+            for part in node.parts:
+                if isinstance(part, Negate):
+                    inner = best.bindings(part.part, bound[id(node)])
+                    denied = _with_negations(best, part.part, inner, negated=not negated)
+                    entities = {**denied.entities, id(part): bound[id(node)], **entities}
+                    steps += denied.steps
+    return Witness(entities, steps)
+
+
+def _steps(links: LinkModel, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
+    """Return the links between bound entities."""
+    order = (node for node in nodes(query, negated=False) if isinstance(node, Project) and id(node) in bound)
+    return [_step(links, node, bound[id(node.source)], bound[id(node)], negated) for node in order]
+
+
+def _step(links: LinkModel, node: Project, head: int, tail: int, negated: bool) -> Step:
+    relation = int(node.relation)
+    if tail in links.graph.tails_of(head, relation):
+        return Step(node, head, tail, True, 1.0, negated)
+    evidence = links.evidence(one_hot(head, links.graph.entity_count), relation)
+    likely = links.probabilities(np.array([head]), relation, evidence, np.array([tail]), anchored=is_anchored(node))
+    return Step(node, head, tail, False, float(likely[0, 0]), negated)
