@@ -15,7 +15,8 @@ from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
 from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
-from halfgraph.training.loop import Budget, Progress, Told, Validate, train
+from halfgraph.training.checkpoint import TrainingState
+from halfgraph.training.loop import Budget, Progress, Validate, train
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import new_encoder
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
@@ -96,10 +97,10 @@ class Setting:
         source: Source = on_the_fly if self.workload is None else FromWorkload(self.workload)
         return Batches(self.graph.train, source, self.recipe, self.seed, self.structures)
 
-    def go(self, run: Path, told: Told = lambda *_: None, validate: Validate | None = None) -> Progress:
+    def go(self, run: Path, progress: Progress = lambda *_: None, validate: Validate | None = None) -> TrainingState:
         """Where the run ended; it goes on where an earlier one stopped."""
         run.mkdir(exist_ok=True)
-        return train(self.encoder(), self.batches(), self.budget, run, validate or any_score, told)
+        return train(self.encoder(), self.batches(), self.budget, run, validate or any_score, progress)
 
 
 def any_score(encoder: Encoder) -> dict[str, Any]:
@@ -139,11 +140,11 @@ class Killed(BaseException):
     """As sudden as kill -9: nothing in the house catches it."""
 
 
-def killing_at(step: int) -> Told:
+def killing_at(step: int) -> Progress:
     """What kills a run after a step."""
 
-    def told(progress: Progress, _: float) -> None:
-        if progress.step == step:
+    def kill(state: TrainingState, _: float) -> None:
+        if state.step == step:
             raise Killed
 
-    return told
+    return kill

@@ -64,7 +64,7 @@ def test_an_unknown_setting_is_refused_with_the_nearest(name: str, nearest: str)
         ({"dim": 0}, "dim: must be at least 1, found 0"),
         ({"heads": 0}, "heads: must be at least 1, found 0"),
         ({"temperature": 0.0}, "temperature: must be above 0"),
-        ({"loss": "hinges"}, 'loss: cannot be "hinges"'),
+        ({"loss": "hinges"}, 'loss: unknown value "hinges"'),
     ],
 )
 def test_settings_out_of_their_range_are_refused(given: dict[str, object], said: str) -> None:

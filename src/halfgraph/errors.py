@@ -12,7 +12,7 @@ HalfgraphError
 │   └── OtherGraph      something made for another graph: path, expected, found
 ├── SettingError        a setting out of its range: setting, problem, advice
 ├── TimeLimit           a query that takes longer than it may: seconds, advice
-├── Diverged            training/loop.py: the loss is not a number: step
+├── Diverged            training/checkpoint.py: the loss or a weight is not finite: step
 └── NotANumber          evaluation/metrics.py: a score is not a number
 """
 

@@ -182,10 +182,10 @@ def test_a_finished_run_can_be_resumed_by_its_own_settings(run: Run) -> None:
 
 def test_other_settings_graphs_questions_and_folders_are_refused(run: Run) -> None:
     assert train(run, "-q", steps=2).code == 0
-    refused(train(run), "run: is already there. Remove it, pass --resume to go on with it, or another --out.")
+    refused(train(run), "run: already exists. Remove it, pass --resume to continue it, or choose another --out.")
     for more in (["--set", "dim=8"], ["--model", "gqe"], ["--seed", "5"], ["--recipe", "paper"]):
-        refused(train(run, "--resume", *more), "run: was begun with other settings")
-    refused(run("train", "g", "--out", "run", "--resume", *FEW), "run: was begun with other questions")
+        refused(train(run, "--resume", *more), "run: was started with other settings")
+    refused(run("train", "g", "--out", "run", "--resume", *FEW), "run: was started with other questions")
     refused(run("train", "other", "--out", "run", "--resume", *FEW), "run: made for graph", "and this is graph")
     refused(run("train", "g", "--out", "w", "--resume", *FEW), "w: no run here")
 
@@ -258,7 +258,7 @@ def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
         ("dim=0", "dim: must be at least 1, found 0"),
         ("heads=0", "heads: must be at least 1, found 0"),
         ("dim=large", 'dim: takes a whole number, found "large"'),
-        ("uniform=edges", 'uniform: cannot be "edges"'),
+        ("uniform=edges", 'uniform: unknown value "edges"'),
         ("learning_rate=0", "learning_rate: must be above 0"),
         ("dim", '--set: cannot read "dim"'),
     ],
@@ -301,7 +301,7 @@ def test_a_rate_that_makes_the_loss_overflow_is_told_with_its_step(run: Run) -> 
     assert outcome.code == 1
     last = outcome.err.splitlines()[-1]
     assert last.startswith("halfgraph: ")
-    assert "is not a number at step" in last
+    assert "is not a finite number at step" in last
     assert "try a smaller learning_rate" in last
     assert "Traceback" not in outcome.err
 

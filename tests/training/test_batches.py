@@ -39,9 +39,14 @@ def assert_same(one: Batch, other: Batch) -> None:
         assert some.structure is again.structure
         for name in ("anchors", "relations", "answers"):
             np.testing.assert_array_equal(getattr(some, name), getattr(again, name))
-    for name in ("answers", "weights", "others", "groups", "known", "negatives", "hard_negatives"):
+    for name in ("answers", "weights", "negatives", "hard_negatives"):
         np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for some, again in zip(one.candidates, other.candidates, strict=True):
+    if one.shared is None or other.shared is None:
+        assert one.shared is other.shared
+        return
+    for name in ("of_any", "groups", "known"):
+        np.testing.assert_array_equal(getattr(one.shared, name), getattr(other.shared, name))
+    for some, again in zip(one.shared.of_type, other.shared.of_type, strict=True):
         np.testing.assert_array_equal(some, again)
 
 
@@ -132,23 +137,23 @@ def test_every_answer_is_an_answer_on_the_training_graph() -> None:
 def test_the_candidates_that_are_marked_are_just_the_answers(step: int) -> None:
     batch = batches().batch(step)
     for place, (some, row) in enumerate(rows(batch)):
-        candidates = [*batch.candidates[batch.groups[place]].tolist(), *batch.others.tolist()]
+        candidates = [*batch.shared.of_type[batch.shared.groups[place]].tolist(), *batch.shared.of_any.tolist()]
         right = set(answers(PLAIN, some.query(row)))
-        assert batch.known[place][: len(candidates)].tolist() == [other in right for other in candidates]
-        assert batch.known[place][len(candidates) :].all()
+        assert batch.shared.known[place][: len(candidates)].tolist() == [other in right for other in candidates]
+        assert batch.shared.known[place][len(candidates) :].all()
 
 
 def test_shared_candidates_are_of_the_answers_type_and_the_others_of_any() -> None:
     batch = batches(replace(SOFTMAX, other_negatives=200)).batch(0)
     for place, (some, row) in enumerate(rows(batch)):
-        types = GRAPH.types.of(batch.candidates[batch.groups[place]])
+        types = GRAPH.types.of(batch.shared.of_type[batch.shared.groups[place]])
         assert set(types.tolist()) == {int(GRAPH.types.of(int(some.answers[row])))}
-    assert set(batch.others.tolist()) == set(range(GRAPH.entity_count))
+    assert set(batch.shared.of_any.tolist()) == set(range(GRAPH.entity_count))
 
 
 def test_a_type_with_fewer_entities_than_negatives_asked_for_gives_all_of_them() -> None:
     batch = batches(replace(SOFTMAX, type_negatives=6)).batch(0)
-    by_type = {int(GRAPH.types.of(int(some[0]))): some.tolist() for some in batch.candidates}
+    by_type = {int(GRAPH.types.of(int(some[0]))): some.tolist() for some in batch.shared.of_type}
     assert by_type[1] == [7, 8, 9, 10, 11]  # five entities
     assert by_type[2] == [12, 13, 14, 15, 16, 17]  # six
     assert len(by_type[0]) == 6  # of seven, drawn
@@ -202,7 +207,7 @@ def test_negatives_are_fresh_at_every_step() -> None:
 def test_the_papers_recipe_has_one_negative_of_each_sort() -> None:
     batch = batches(replace(PAPER, one_edge=3, longer=3, neighbourhoods=3)).batch(0)
     assert batch.negatives.shape == batch.hard_negatives.shape == (len(batch), 1)
-    assert not len(batch.candidates)
+    assert batch.shared is None
     assert np.allclose([batch.weights[:3].sum(), batch.weights[-3:].sum()], 1.0)
 
 

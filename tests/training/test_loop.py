@@ -22,7 +22,8 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.threads import torch_threads
 from halfgraph.training import loop
-from halfgraph.training.loop import Budget, Diverged, Progress, train
+from halfgraph.training.checkpoint import Diverged, TrainingState
+from halfgraph.training.loop import Budget, train
 from halfgraph.training.optimiser import Optimiser
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
 from halfgraph.workload.folder import Workload
@@ -99,14 +100,14 @@ def test_without_validation_the_last_weights_are_kept(setting: Setting, tmp_path
 
 
 def test_the_learning_rate_falls_to_nothing_or_stays(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    progress = Progress(total=10)
+    progress = TrainingState(total=10)
     for decay, expected in (("linear", [0.05, 0.025, 0.005]), ("none", [0.05] * 3)):
         recipe = replace(setting.recipe, decay=decay)  # type: ignore[arg-type]
         rates = [loop._learning_rate(recipe, replace(progress, step=step)) for step in (0, 5, 9)]
         assert rates == pytest.approx(expected)
 
 
-def test_every_step_is_told_with_its_loss(setting: Setting, tmp_path: Path) -> None:
+def test_progress_is_called_after_every_step_with_its_loss(setting: Setting, tmp_path: Path) -> None:
     seen: list[tuple[int, float]] = []
     progress = setting.go(tmp_path / "run", lambda progress, loss: seen.append((progress.step, loss)))
     assert [step for step, _ in seen] == list(range(1, 21))
@@ -261,8 +262,8 @@ def test_a_run_of_some_minutes_goes_on_to_the_same_end_once_its_steps_are_counte
     assert finished(timed, tmp_path / "run") == expected
 
 
-def test_the_steps_of_some_minutes_are_told_by_the_pace() -> None:
-    progress = Progress(step=12, seconds=6.0, warm=3.0)  # half a second a step
+def test_the_number_of_steps_follows_from_the_time_limit_and_the_speed() -> None:
+    progress = TrainingState(step=12, seconds=6.0, warm=3.0)  # half a second a step
     for minutes, steps in ((2.0, 240), (None, 600), (0.0, 13)):
         assert loop._steps_in(Budget(minutes=minutes), progress) == steps
 
@@ -276,7 +277,9 @@ def interrupting_after(lines: int) -> Callable[..., Any]:
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:
         nonlocal left
-        if not frame.f_code.co_filename.endswith(("training/loop.py", "training/optimiser.py")):
+        if not frame.f_code.co_filename.endswith(
+            ("training/loop.py", "training/checkpoint.py", "training/optimiser.py")
+        ):
             return None
         if event == "line":
             left -= 1
@@ -308,12 +311,12 @@ def test_a_run_interrupted_at_any_line_goes_on_to_the_same_end(
 def test_ctrl_c_leaves_a_checkpoint(setting: Setting, tmp_path: Path) -> None:
     rare = replace(setting, budget=replace(setting.budget, checkpoint_seconds=1e9))
 
-    def told(progress: Progress, _: float) -> None:
-        if progress.step == 7:
+    def interrupt(state: TrainingState, _: float) -> None:
+        if state.step == 7:
             signal.raise_signal(signal.SIGINT)
 
     with pytest.raises(KeyboardInterrupt):
-        rare.go(tmp_path / "run", told)
+        rare.go(tmp_path / "run", interrupt)
     assert result_step(tmp_path / "run") == 7
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
@@ -342,7 +345,7 @@ def test_a_loss_that_is_no_number_stops_with_its_step_and_keeps_the_last_checkpo
         with pytest.raises(Diverged) as stopped:
             setting.go(run)
         step = stopped.value.step
-        assert f"the loss is not a number at step {step}." in str(stopped.value)
+        assert f"the loss is not a finite number at step {step}." in str(stopped.value)
         assert f"The last good checkpoint is kept in {run}" in str(stopped.value)
         assert result_step(run) == step
     monkeypatch.setattr(loop, "batch_loss", batch_loss)
@@ -366,7 +369,7 @@ def test_weights_that_are_no_numbers_are_never_written(
             encoder.entities.table.data[2, 1] = float("nan")
 
     monkeypatch.setattr(Optimiser, "step", poisoned)
-    with pytest.raises(Diverged, match=r"a weight \(entities.table\) is not a number at step 4") as stopped:
+    with pytest.raises(Diverged, match=r"a weight \(entities.table\) is not a finite number at step 4") as stopped:
         train(encoder, setting.batches(), budget, run)
     assert ("There is no checkpoint yet" in str(stopped.value)) == (seconds > 0)
     assert not (run / MODEL).exists()
@@ -381,13 +384,13 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(
     run = tmp_path / "run"
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
 
-    def told(progress: Progress, _: float) -> None:
-        if progress.step == 6:
+    def fill_disk(state: TrainingState, _: float) -> None:
+        if state.step == 6:
             resource.setrlimit(resource.RLIMIT_FSIZE, (1000, hard))
 
     try:
         with pytest.raises(FolderError) as stopped:
-            setting.go(run, told)
+            setting.go(run, fill_disk)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert stopped.value.path == run / STATE
@@ -398,7 +401,7 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(
     assert finished(setting, run) == uninterrupted
 
 
-def test_metrics_that_cannot_be_written_are_told_in_the_same_words(
+def test_metrics_that_cannot_be_written_raise_the_same_error(
     setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_text = Path.write_text
@@ -418,13 +421,15 @@ def test_metrics_that_cannot_be_written_are_told_in_the_same_words(
 def test_a_state_of_another_model_is_refused(setting: Setting, tmp_path: Path) -> None:
     setting.go(tmp_path / "run")
     for other in (replace(setting.architecture, dim=8), replace(setting.architecture, intersection="gqe")):
-        with pytest.raises(FolderError, match=r"does not fit the model.*Pass the settings that the run began with"):
+        with pytest.raises(
+            FolderError, match=r"does not fit the model.*Pass the settings that the run was started with"
+        ):
             replace(setting, architecture=other).go(tmp_path / "run")
 
 
 def test_going_on_with_another_number_of_steps_is_refused(setting: Setting, tmp_path: Path) -> None:
     setting.go(tmp_path / "run")
-    with pytest.raises(FolderError, match=r"was begun with 20 steps.*Go on without --steps"):
+    with pytest.raises(FolderError, match=r"was started with 20 steps.*Resume without --steps"):
         replace(setting, budget=replace(setting.budget, steps=30)).go(tmp_path / "run")
 
 

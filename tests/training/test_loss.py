@@ -50,8 +50,8 @@ def expected_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
             loss = hinge(vector, answer, negatives, recipe.margin)
             loss += recipe.hard_weight * hinge(vector, answer, hard, recipe.margin)
         else:
-            candidates = [*batch.candidates[batch.groups[place]], *batch.others]
-            known = batch.known[place]
+            candidates = [*batch.shared.of_type[batch.shared.groups[place]], *batch.shared.of_any]
+            known = batch.shared.known[place]
             negatives = [oracle.entity(int(other)) for i, other in enumerate(candidates) if not known[i]]
             loss = softmax(vector, answer, negatives, recipe.temperature)
             loss += recipe.hard_weight * soft_hinge(vector, answer, hard, recipe.temperature)
@@ -68,8 +68,10 @@ def pooled_loss(oracle: Model, batch: Batch, recipe: Recipe) -> float:
         vectors = [oracle.vector(some.query(row)) for row in range(len(some))]
         levels = []
         for place, vector in enumerate(vectors, start=begin):
-            candidates = batch.candidates[batch.groups[place]]
-            wrong = [oracle.entity(int(other)) for i, other in enumerate(candidates) if not batch.known[place][i]]
+            candidates = batch.shared.of_type[batch.shared.groups[place]]
+            wrong = [
+                oracle.entity(int(other)) for i, other in enumerate(candidates) if not batch.shared.known[place][i]
+            ]
             levels.append(level(vector, wrong, len(candidates), recipe.temperature))
         hard_levels = []
         for place, vector in enumerate(vectors, start=begin):
@@ -132,8 +134,11 @@ def test_a_batch_has_the_loss_and_gradients_of_its_structures_one_by_one(model: 
     for some in batch.questions:
         rows = slice(begin, begin + len(some))
         begin += len(some)
-        columns = ("answers", "weights", "groups", "known", "negatives", "hard_negatives")
-        alone = replace(batch, questions=[some], **{name: getattr(batch, name)[rows] for name in columns})
+        columns = ("answers", "weights", "negatives", "hard_negatives")
+        shared = replace(batch.shared, groups=batch.shared.groups[rows], known=batch.shared.known[rows])
+        alone = replace(
+            batch, questions=[some], shared=shared, **{name: getattr(batch, name)[rows] for name in columns}
+        )
         loss = batch_loss(model.encoder, alone, recipe)
         total = total + float(loss.detach())
         for place, gradient in enumerate(torch.autograd.grad(loss, parameters, allow_unused=True)):
@@ -198,7 +203,10 @@ def test_a_batch_without_any_hard_negative_does(model: SmallModel, loss: Any) ->
 
 def test_answers_among_the_candidates_are_not_held_against_a_question(model: SmallModel) -> None:
     batch = batch_of(model, PLAIN)
-    nothing_wrong, all_wrong = (replace(batch, known=np.full_like(batch.known, known)) for known in (True, False))
+    nothing_wrong, all_wrong = (
+        replace(batch, shared=replace(batch.shared, known=np.full_like(batch.shared.known, known)))
+        for known in (True, False)
+    )
     least, usual, most = (
         float(batch_loss(model.encoder, some, PLAIN).detach()) for some in (nothing_wrong, batch, all_wrong)
     )

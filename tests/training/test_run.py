@@ -86,7 +86,7 @@ def test_a_run_resumed_after_its_end_stays_as_it_is(graph: Graph, tmp_path: Path
 
 
 def test_a_folder_that_is_there_is_not_written_over(finished: Path, graph: Graph) -> None:
-    with pytest.raises(FolderError, match=r"is already there. Remove it, pass --resume to go on with it"):
+    with pytest.raises(FolderError, match=r"already exists. Remove it, pass --resume to continue it"):
         start(finished, graph, SETTINGS, 3, resume=False)
 
 
@@ -98,9 +98,9 @@ def test_a_run_begun_with_other_settings_is_refused(
     finished: Path, graph: Graph, section: str, name: str, value: Any
 ) -> None:
     others = {**SETTINGS, section: {**SETTINGS[section], name: value}}
-    with pytest.raises(FolderError, match=r"was begun with other settings. Resume with --config"):
+    with pytest.raises(FolderError, match=r"was started with other settings. Resume with --config"):
         start(finished, graph, others, 3, resume=True)
-    with pytest.raises(FolderError, match="was begun with other settings"):
+    with pytest.raises(FolderError, match="was started with other settings"):
         start(finished, graph, SETTINGS, 4, resume=True)
     start(finished, graph, SETTINGS, 3, resume=True)
 
@@ -115,7 +115,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_what_it_was_made_with(graph: G
     (tmp_path / "run" / CONFIG).write_text("".join(line for line in lines if not line.startswith(tuple(LATER))))
     start(tmp_path / "run", graph, older, 3, resume=True)
     newer = {**older, "recipe": {**older["recipe"], "hard_pooled_weight": 1.0}}
-    with pytest.raises(FolderError, match="was begun with other settings"):
+    with pytest.raises(FolderError, match="was started with other settings"):
         start(tmp_path / "run", graph, newer, 3, resume=True)
 
 
@@ -168,7 +168,7 @@ def test_a_model_is_trained_from_a_workload(graph: Graph, tmp_path: Path) -> Non
     trained(on_the_fly, graph)
     assert (tmp_path / "run" / MODEL).read_bytes() != (on_the_fly / MODEL).read_bytes()
     for out, other in ((tmp_path / "run", None), (on_the_fly, workload)):
-        with pytest.raises(FolderError, match="was begun with other questions"):
+        with pytest.raises(FolderError, match="was started with other questions"):
             start(out, graph, SETTINGS, 3, other, resume=True)
     start(tmp_path / "run", graph, SETTINGS, 3, workload, resume=True)
 

@@ -136,7 +136,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
         read_provenance(tmp_path)
     with pytest.raises(FolderError, match="no such folder"):
         read_provenance(tmp_path / "absent")
-    for text, said in (("{", "cannot be read"), ('{"format": 99}', "is of format 99, and this halfgraph reads format")):
+    for text, said in (("{", "cannot be read"), ('{"format": 99}', "has format 99, but this halfgraph reads format")):
         (tmp_path / PROVENANCE).write_text(text)
         with pytest.raises(FolderError, match=said):
             read_provenance(tmp_path)

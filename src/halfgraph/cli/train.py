@@ -12,7 +12,8 @@ from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
-    from halfgraph.training.loop import Progress, Told
+    from halfgraph.training.checkpoint import TrainingState
+    from halfgraph.training.loop import Progress
 
 
 def train(
@@ -81,7 +82,7 @@ def train(
             seed=seed,
             workload=workload,
             validate=validate,
-            told=told,
+            progress=told,
         )
     with progress(quiet or json) as show:
 
@@ -105,12 +106,12 @@ def _set_up_torch(threads: int | None, device: str) -> None:
 
 
 @contextlib.contextmanager
-def training_progress(quiet: bool, *, lines: bool = True) -> "Iterator[Told]":
+def training_progress(quiet: bool, *, lines: bool = True) -> "Iterator[Progress]":
     """Callback that shows the progress of training: a bar on a terminal, else a line for each validation."""
     validations = 0
     with progress(quiet) as show:
 
-        def told(state: "Progress", loss: float) -> None:
+        def told(state: "TrainingState", loss: float) -> None:
             nonlocal validations
             if show.visible:
                 show("step", done=state.step, total=state.total, detail=", " + _metrics(state, loss))
@@ -122,13 +123,13 @@ def training_progress(quiet: bool, *, lines: bool = True) -> "Iterator[Told]":
         yield told
 
 
-def _metrics(state: "Progress", loss: float) -> str:
+def _metrics(state: "TrainingState", loss: float) -> str:
     latest = state.history[-1] if state.history else {}
     auc = f", AUC {latest['auc']:.4f} (hard {latest['auc_hard']:.4f})" if "auc" in latest else ""
-    return f"loss {loss:.3f}{auc}, {state.questions / max(state.seconds, 1e-9):,.0f} questions/s"
+    return f"loss {loss:.3f}{auc}, {state.questions_per_second:,.0f} questions/s"
 
 
-def _print_result(out: Path, ended: "Progress", json: bool, quiet: bool) -> None:
+def _print_result(out: Path, ended: "TrainingState", json: bool, quiet: bool) -> None:
     from halfgraph.training.run_folder import read_provenance
 
     about = read_provenance(out)
@@ -138,7 +139,7 @@ def _print_result(out: Path, ended: "Progress", json: bool, quiet: bool) -> None
         "steps": ended.step,
         "seconds": round(ended.seconds, 1),
         "questions": ended.questions,
-        "questions_per_second": round(ended.questions / max(ended.seconds, 1e-9)),
+        "questions_per_second": round(ended.questions_per_second),
         "best_step": ended.best_step,
         **{key: best[key] for key in ("auc", "auc_hard", "apr", "apr_hard") if key in best},
         **{key: about[key] for key in ("parameters", "intersection_parameters")},

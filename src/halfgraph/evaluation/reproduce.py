@@ -27,7 +27,7 @@ from halfgraph.prediction.base import Predictor
 from halfgraph.prediction.baselines import NEIGHBOUR_VOTE, POPULARITY, neighbour_vote, popularity
 from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.training.batches import Batches, FromWorkload
-from halfgraph.training.loop import WARM_UP, Budget, Told, train, tune_memory
+from halfgraph.training.loop import WARM_UP, Budget, Progress, train, tune_memory
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
 from halfgraph.training.run_folder import STATE, read_provenance, write_atomically
@@ -128,19 +128,19 @@ def seconds_a_step(graph: Graph, workload: Workload, entry: Entry) -> float:
     encoder = new_encoder(entry.architecture, graph, entry.seed, "cpu")
     with tempfile.TemporaryDirectory(prefix="halfgraph-") as folder:
         budget = Budget(WARM_UP + PACE_STEPS, validations=1)
-        train(encoder, batches, budget, Path(folder), told=lambda *_: times.append(time.monotonic()))
+        train(encoder, batches, budget, Path(folder), progress=lambda *_: times.append(time.monotonic()))
     gaps = np.sort(np.diff(times)[WARM_UP - 1 :])
     return float(gaps[: max(1, len(gaps) // 2)].mean())
 
 
-def measure_entry(work: Reproduction, entry: Entry, threads: int | None, told: Told = lambda *_: None) -> bool:
+def measure_entry(work: Reproduction, entry: Entry, threads: int | None, progress: Progress = lambda *_: None) -> bool:
     """Whether there was anything to do: a run is begun, gone on with, measured, or found to be measured already."""
     out, path = work.folder / RUNS / entry.folder, work.folder / RESULTS / f"{entry.folder}.json"
     start(out, work.graph, entry.sections, entry.seed, work.workload, resume=out.exists())
     if path.exists():
         return False
     if not is_finished(out):
-        _train(work, entry, out, told)
+        _train(work, entry, out, progress)
     predictor = EmbeddingPredictor.of(load_encoder(out, work.graph, entry.architecture), entry.row)
     about = read_provenance(out)
     others = {key: about[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
@@ -149,7 +149,7 @@ def measure_entry(work: Reproduction, entry: Entry, threads: int | None, told: T
     return True
 
 
-def _train(work: Reproduction, entry: Entry, out: Path, told: Told) -> None:
+def _train(work: Reproduction, entry: Entry, out: Path, progress: Progress) -> None:
     """Nothing; a run is brought to its end."""
     run(
         out,
@@ -161,7 +161,7 @@ def _train(work: Reproduction, entry: Entry, out: Path, told: Told) -> None:
         seed=entry.seed,
         workload=work.workload,
         validate=validator(validation_questions(work.graph, work.workload, entry.seed)),
-        told=told,
+        progress=progress,
     )
 
 

@@ -1,1 +1,1 @@
-"""How it is learnt: batches of fresh questions, the two phases and one loss, the loop, and the run folder."""
+"""Training: batches, losses, optimiser, loop, checkpoints and the run folder."""

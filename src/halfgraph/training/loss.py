@@ -79,14 +79,16 @@ def _mean_weights(negatives: np.ndarray) -> np.ndarray:
 
 def softmax_losses(encoder: Encoder, batch: Batch, queries: Tensor, recipe: Recipe) -> Tensor:
     """Return the cross-entropy of each answer against shared negatives of its type and of any type: (n,)."""
-    order = np.argsort(batch.groups, kind="stable")  # questions that share candidates next to each other
-    sizes = np.bincount(batch.groups, minlength=len(batch.candidates)).tolist()
+    assert batch.shared is not None
+    shared = batch.shared
+    order = np.argsort(shared.groups, kind="stable")  # questions that share negatives next to each other
+    sizes = np.bincount(shared.groups, minlength=len(shared.of_type)).tolist()
     place = torch.from_numpy(order).to(queries.device)
     queries = queries.index_select(0, place) / recipe.temperature  # cosines are logits from here on
-    ids = [batch.answers[order], batch.others, *batch.candidates]
+    ids = [batch.answers[order], shared.of_any, *shared.of_type]
     entities = encoder.entities(_ids(np.concatenate(ids), encoder))  # one look-up: its gradient is a whole table
     answers, others, *candidates = entities.split([len(some) for some in ids])
-    known = torch.from_numpy(batch.known[order]).to(queries.device)
+    known = torch.from_numpy(shared.known[order]).to(queries.device)
     wrong, levels = [], []
     pieces = (part.split(sizes) for part in (queries, cosine(queries, others), known))
     for some, logits, mask, of_type in zip(*pieces, candidates, strict=True):

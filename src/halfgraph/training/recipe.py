@@ -1,4 +1,4 @@
-"""How a model is trained: what a step is made of, the loss, and the optimiser. Plain values, with their reasons."""
+"""Recipes: what a training step is made of, the loss and the optimiser's settings."""
 
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -8,55 +8,42 @@ from halfgraph.errors import SettingError
 
 @dataclass(frozen=True)
 class Recipe:
-    """The default recipe; docs/results.md says what each ingredient gave."""
+    """The default recipe; docs/results.md says what each ingredient gains."""
 
     # Departs from the paper, whose recipe is PAPER below: more is learnt in the same time.
     loss: Literal["softmax", "hinge"] = "softmax"
-    # A step: so many one-edge questions, so many of every other structure, and of every size of neighbourhood.
-    one_edge: int = 1024
-    longer: int = 256
-    neighbourhoods: int = 64  # 0: no KG phase
-    links: int = 512  # softmax: heads with a relation, asked for all their tails at once; 0: none
-    # Weights in the sum of losses (eq. 13); each structure's loss is a mean over its questions.
+    # Questions in a step.
+    one_edge: int = 1024  # with one relation
+    longer: int = 256  # of every other structure
+    neighbourhoods: int = 64  # of every size; 0: no KG phase
+    links: int = 512  # softmax: heads with a relation, for which all tails are predicted at once; 0: none
+    # Weights in the sum of losses (eq. 13); the loss of a structure is a mean over its questions.
     one_edge_weight: float = 2.0
     link_weight: float = 4.0
     longer_weight: float = 1.0
     intersection_weight: float = 1.0
     neighbourhood_weight: float = 0.3
-    hard_weight: float = 1.0  # of the hard negatives' terms
+    hard_weight: float = 1.0  # of hard negatives
     # Negatives. Softmax: shared by the questions of a step; hinge: drawn for each question.
     type_negatives: int = 512  # of the answer's type
     other_negatives: int = 512  # of any type (softmax only)
-    hard_negatives: int = 1  # for each question of a structure with an intersection
-    link_candidates: int = 16_384  # softmax: entities that the tails of links are told from; up to twice as many, all
+    hard_negatives: int = 1  # for each question with an intersection
+    link_candidates: int = 16_384  # softmax: entities among which tails are predicted; all, up to twice as many
     temperature: float = 0.1  # softmax
     pooled_weight: float = 4.0  # softmax: of the term that makes scores of different questions comparable
-    hard_pooled_weight: float = 1.0  # softmax: the same of hard negatives
+    hard_pooled_weight: float = 1.0  # softmax: of the same term for hard negatives
     margin: float = 1.0  # hinge
     learning_rate: float = 0.01
-    decay: Literal["linear", "none"] = "linear"
-    burn_in: float = 0.0  # the share of the steps in which one-edge questions are alone
-    uniform: Literal["answers", "relations", "triples"] = "answers"
+    decay: Literal["linear", "none"] = "linear"  # of the learning rate
+    burn_in: float = 0.0  # share of the steps, at the start, that have one-edge questions only
+    uniform: Literal["answers", "relations", "triples"] = "answers"  # what questions are sampled uniformly over
 
     def __post_init__(self) -> None:
-        choices = {
-            "loss": ("softmax", "hinge"),
-            "decay": ("linear", "none"),
-            "uniform": ("answers", "relations", "triples"),
-        }
-        for name, known in choices.items():
+        for name, known in CHOICES.items():
             if getattr(self, name) not in known:
-                problem = f'cannot be "{getattr(self, name)}"'
-                raise SettingError(name, problem, advice=f"Known: {', '.join(known)}.")
-        for name in (
-            "one_edge",
-            "longer",
-            "neighbourhoods",
-            "type_negatives",
-            "other_negatives",
-            "hard_negatives",
-            "links",
-        ):
+                problem = f'unknown value "{getattr(self, name)}"'
+                raise SettingError(name, problem, advice=f"Choose one of {', '.join(known)}.")
+        for name in COUNTS:
             if getattr(self, name) < 0:
                 raise SettingError(name, f"cannot be negative, found {getattr(self, name)}")
         for name in ("temperature", "learning_rate"):
@@ -65,18 +52,19 @@ class Recipe:
         if self.links and self.link_candidates < 1:
             raise SettingError("link_candidates", f"must be at least 1, found {self.link_candidates}")
         if self.one_edge + self.longer + self.neighbourhoods == 0:
-            raise SettingError("one_edge", "longer and neighbourhoods are all 0, so there is nothing to learn from")
+            raise SettingError("one_edge", "is 0, as are longer and neighbourhoods: there is nothing to learn from")
         if not 0 <= self.burn_in <= 1 or (self.burn_in and not self.one_edge):
-            problem = f"is a share of the steps, in which one_edge questions are alone; found {self.burn_in}"
+            problem = f"is a share of the steps, with one_edge questions only; found {self.burn_in}"
             raise SettingError("burn_in", problem, advice="Pass a number from 0 to 1, and one_edge above 0.")
-        if self.type_negatives + self.other_negatives * (self.loss == "softmax") == 0:
-            problem = "must be at least 1: a hinge has no other_negatives"
-            if self.loss == "softmax":
-                problem = "and other_negatives are both 0, so there is nothing to tell answers from"
-            raise SettingError("type_negatives", problem)
+        if self.loss == "hinge" and not self.type_negatives:
+            raise SettingError("type_negatives", "must be at least 1 with the hinge loss")
+        if self.type_negatives + self.other_negatives == 0:
+            raise SettingError("type_negatives", "is 0, as is other_negatives: answers need negatives")
 
 
-# The paper's plain recipe: a margin of 1, one negative of each sort, 512 of each, Adam at 0.001, all weights equal.
+CHOICES = {"loss": ("softmax", "hinge"), "decay": ("linear", "none"), "uniform": ("answers", "relations", "triples")}
+COUNTS = ("one_edge", "longer", "neighbourhoods", "type_negatives", "other_negatives", "hard_negatives", "links")
+# The paper's own: margin 1, one negative and one hard negative, 512 questions of each, Adam at 0.001, equal weights.
 PAPER = Recipe(
     loss="hinge",
     one_edge=512,
@@ -98,5 +86,5 @@ RECIPES = {"default": Recipe(), "paper": PAPER}
 
 
 def without_kg_phase(recipe: Recipe) -> Recipe:
-    """The recipe without neighbourhoods."""
+    """Return the recipe without neighbourhoods."""
     return replace(recipe, neighbourhoods=0)

@@ -1,4 +1,4 @@
-"""A run from its beginning, or from where it stopped, to a trained model in a folder; and a trained model back."""
+"""A run from its start, or from where it stopped, to a trained model in a folder; and the model read back."""
 
 import json
 import tomllib
@@ -14,9 +14,8 @@ from halfgraph.graph.folder import Graph, new_folder
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder, describe
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
-from halfgraph.training.card import model_card
-from halfgraph.training.curves import draw_curves
-from halfgraph.training.loop import Budget, Progress, Told, Validate, train
+from halfgraph.training.checkpoint import TrainingState, copy_weights
+from halfgraph.training.loop import Budget, Progress, Validate, train
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run_folder import (
     CARD,
@@ -25,7 +24,9 @@ from halfgraph.training.run_folder import (
     MODEL,
     PROVENANCE,
     STATE,
+    draw_curves,
     load_tensors,
+    model_card,
     provenance,
     read_provenance,
     renamed,
@@ -37,49 +38,48 @@ from halfgraph.training.run_folder import (
 from halfgraph.workload.folder import Workload
 from halfgraph.workload.sampling import Sampler
 
+Settings = Mapping[str, Mapping[str, Any]]  # section, name, value
+
 
 def new_encoder(architecture: Architecture, graph: Graph, seed: int, device: str) -> Encoder:
-    """A model with fresh weights."""
+    """Return a model with fresh weights."""
     generator = torch.Generator().manual_seed(seed)
     return Encoder(architecture, graph.train, generator).to(device)
 
 
 def start(
-    out: Path,
-    graph: Graph,
-    settings: Mapping[str, Mapping[str, Any]],
-    seed: int,
-    workload: Workload | None = None,
-    *,
-    resume: bool,
+    out: Path, graph: Graph, settings: Settings, seed: int, workload: Workload | None = None, *, resume: bool
 ) -> None:
-    """Nothing; the folder of a run is made, or found to be the one to go on with."""
-    if out.exists() and not resume:
-        raise FolderError(
-            out, "is already there", advice="Remove it, pass --resume to go on with it, or another --out."
-        )
+    """Make the folder of a new run, or check that the existing one can be resumed with this graph and settings."""
     if out.exists():
-        require_graph(out, graph)
-        begun = read_provenance(out)
-        if not _is_of(settings, (out / CONFIG).read_text(encoding="utf-8")) or begun["seed"] != seed:
-            problem = "was begun with other settings"
-            raise FolderError(out, problem, advice="Resume with --config and its config.toml, and its seed.")
-        if begun["source"] != source_of(workload):
-            raise FolderError(out, "was begun with other questions", advice="Resume with the same workload, or none.")
+        if not resume:
+            advice = "Remove it, pass --resume to continue it, or choose another --out."
+            raise FolderError(out, "already exists", advice=advice)
+        _require_same_run(out, graph, settings, seed, workload)
         return
     with new_folder(out, made_by="the run") as folder:
         (folder / CONFIG).write_text(write_toml(settings), encoding="utf-8")
         (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed, workload), indent=1), encoding="utf-8")
 
 
-def _is_of(settings: Mapping[str, Mapping[str, Any]], text: str) -> bool:
-    """Whether a run's own text says these settings; that of an earlier version is silent on what came later."""
+def _require_same_run(out: Path, graph: Graph, settings: Settings, seed: int, workload: Workload | None) -> None:
+    require_graph(out, graph)
+    started = read_provenance(out)
+    if started["seed"] != seed or not _has_settings(out, settings):
+        advice = "Resume with --config and its config.toml, and with its seed."
+        raise FolderError(out, "was started with other settings", advice=advice)
+    if started["source"] != source_of(workload):
+        raise FolderError(out, "was started with other questions", advice="Resume with the same workload, or none.")
+
+
+def _has_settings(out: Path, settings: Settings) -> bool:
+    """Return whether the run was started with these settings, perhaps by an earlier version."""
     try:
-        told = tomllib.loads(text)
+        written = tomllib.loads((out / CONFIG).read_text(encoding="utf-8"))
     except tomllib.TOMLDecodeError:
         return False
     return all(
-        {**{name: LATER[name] for name in values if name in LATER}, **renamed(told.get(section, {}))} == values
+        {name: LATER[name] for name in values if name in LATER} | renamed(written.get(section, {})) == values
         for section, values in settings.items()
     )
 
@@ -95,48 +95,37 @@ def run(
     seed: int,
     workload: Workload | None = None,
     validate: Validate | None = None,
-    told: Told = lambda *_: None,
-) -> Progress:
-    """Where the run ended; its folder then has the best weights, metrics, curves and a card."""
+    progress: Progress = lambda *_: None,
+) -> TrainingState:
+    """Train in a folder that `start` made; it then has the best weights, metrics, curves and a model card."""
     sampler = Sampler(graph.train, recipe.uniform, threads=1)
     source: Source = OnTheFly(sampler) if workload is None else FromWorkload(workload)
-    progress = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, told)
+    state = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, progress)
     about = describe(encoder)
-    write_atomically(out / CARD, model_card(graph, name, about, asdict(recipe), progress.history))
+    write_atomically(out / CARD, model_card(graph, name, about, asdict(recipe), state.history))
     finished = {
-        "seconds": round(progress.seconds, 1),
-        "steps": progress.step,
-        "questions": progress.questions,
-        "best_step": progress.best_step,
+        "seconds": round(state.seconds, 1),
+        "steps": state.step,
+        "questions": state.questions,
+        "best_step": state.best_step,
         "parameters": about["parameters"],
         "intersection_parameters": about["intersection_parameters"],
     }
     write_atomically(out / PROVENANCE, json.dumps(read_provenance(out) | finished, indent=1))
     draw_curves(out)
-    return progress
+    return state
 
 
 def load_encoder(out: Path, graph: Graph, architecture: Architecture, device: str = "cpu") -> Encoder:
-    """The model of a run, with its best weights."""
+    """Return the model of a run with its best weights."""
     require_graph(out, graph)
     encoder = new_encoder(architecture, graph, 0, device)
     tensors, _ = load_tensors(out / MODEL)
-    _put(encoder, tensors, out / MODEL)
-    encoder.eval()
-    return encoder
-
-
-@torch.no_grad()
-def _put(encoder: Encoder, tensors: Mapping[str, torch.Tensor], path: Path) -> None:
-    """Nothing; the weights are those of the file."""
-    for name, parameter in encoder.named_parameters():
-        found = tensors.get(name)
-        if found is None or found.shape != parameter.shape:
-            problem = f"does not fit the model: {name} is {'missing' if found is None else tuple(found.shape)}"
-            raise FolderError(path, problem, advice="Pass the folder of a run as it was written.")
-        parameter.copy_(found)
+    advice = "Pass the folder of a run as it was written."
+    copy_weights(dict(encoder.named_parameters()), tensors, out / MODEL, advice=advice)
+    return encoder.eval()
 
 
 def is_finished(out: Path) -> bool:
-    """Whether a run has come to its end."""
+    """Return whether a run has reached its end."""
     return (out / CARD).exists() and (out / STATE).exists()

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from halfgraph.training.curves import PICTURE, draw_curves
-from halfgraph.training.run_folder import METRICS
+from halfgraph.training.run_folder import CURVES, METRICS, draw_curves
 
 
 def row(step: int, **others: Any) -> dict[str, Any]:
@@ -21,7 +20,7 @@ def written(run: Path, rows: list[dict[str, Any]]) -> Path:
 
 def test_curves_are_a_picture(tmp_path: Path) -> None:
     assert draw_curves(written(tmp_path, [row(10), row(20), row(30)]))
-    assert (tmp_path / PICTURE).read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / CURVES).read_bytes().startswith(b"\x89PNG")
 
 
 def test_curves_take_a_loss_of_nothing_and_measures_that_are_not_there(tmp_path: Path) -> None:
@@ -32,7 +31,7 @@ def test_curves_take_a_loss_of_nothing_and_measures_that_are_not_there(tmp_path:
 @pytest.mark.parametrize("rows", [[], [row(10)], [{"step": 1, "loss": 1.0}, {"step": 2, "loss": 0.5}]])
 def test_no_picture_is_made_of_too_little(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     assert not draw_curves(written(tmp_path, rows))
-    assert not (tmp_path / PICTURE).exists()
+    assert not (tmp_path / CURVES).exists()
 
 
 def test_no_picture_is_made_without_matplotlib(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

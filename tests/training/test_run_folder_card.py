@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from halfgraph.graph.folder import Graph
-from halfgraph.training.card import model_card
+from halfgraph.training.run_folder import model_card
 from query_files import split_graph
 
 ROWS = [
