@@ -404,14 +404,14 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(
 def test_metrics_that_cannot_be_written_raise_the_same_error(
     setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write_text = Path.write_text
+    write_bytes = Path.write_bytes
 
     def full(self: Path, *given: Any, **others: Any) -> int:
         if given[0] and METRICS in self.name:
             raise OSError(28, "No space left on device")
-        return write_text(self, *given, **others)
+        return write_bytes(self, *given, **others)
 
-    monkeypatch.setattr(Path, "write_text", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(FolderError, match=r"No space left on device\. The last checkpoint is kept") as stopped:
         setting.go(tmp_path / "run")
     assert stopped.value.path == tmp_path / "run" / METRICS
