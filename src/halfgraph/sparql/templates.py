@@ -1,7 +1,7 @@
-"""Texts that differ only in their entities and relations are read once: the rest is their template."""
+"""Templates: texts that differ only in their entities and relations are parsed and translated once."""
 
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -10,20 +10,21 @@ from numpy.typing import NDArray
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.graph.vocabulary import Vocabulary
 from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, nodes
+from halfgraph.sparql.names import find
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.reading import Reading, read
-from halfgraph.sparql.refusals import LONGEST
-from halfgraph.sparql.tokens import Source
+from halfgraph.sparql.read import Reading, read
+from halfgraph.sparql.scanner import Scan, Token, scan
+from halfgraph.sparql.syntax_tree import Iri, Variable
+from halfgraph.sparql.unsupported import LONGEST
 
 Key = tuple[str, ...]
-_MOST = 4096  # templates, and names, that are remembered
+_MOST = 4096  # cached templates
 
 
 @dataclass(frozen=True)
-class Names:
-    """The entities and relations that a text names, each once, in the order in which they are first named."""
+class TextNames:
+    """The entities and relations of a text, each once, in the order in which they first occur."""
 
     entities: Sequence[int]
     relations: Sequence[int]  # in the direction of the triples
@@ -31,15 +32,15 @@ class Names:
 
 @dataclass(frozen=True)
 class Template:
-    """A reading of one text with the names that it has, which stand for those of any text of the same template."""
+    """The reading of one text and its names, which stand for those of any text of the same template."""
 
     reading: Reading
-    names: Names
+    names: TextNames
 
     def filled(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> Reading:
-        """The reading of other names: (entities,), (relations,), or a batch: (n, entities), (n, relations)."""
-        entity = {number: entities[..., place] for place, number in enumerate(self.names.entities)}
-        relation = {number: relations[..., place] for place, number in enumerate(self.names.relations)}
+        """Return the reading for other names: (entities,), (relations,), or a batch: (n, entities), (n, relations)."""
+        entity = {number: entities[..., index] for index, number in enumerate(self.names.entities)}
+        relation = {number: relations[..., index] for index, number in enumerate(self.names.relations)}
         built: dict[int, Query] = {}
         for node in nodes(self.reading.query):
             built[id(node)] = _renamed(node, built, entity, relation)
@@ -56,7 +57,7 @@ class Template:
 def _renamed(
     node: Query, built: Mapping[int, Query], entity: Mapping[int, Column], relation: Mapping[int, Column]
 ) -> Query:
-    """A node with other names, from the nodes built before it."""
+    """Return a node with other names, from the nodes built before it."""
     match node:
         case Anchor():
             return Anchor(_id(entity.get(int(node.entity), node.entity)))
@@ -76,51 +77,54 @@ def _id(ids: Column) -> Column:
 
 @dataclass(frozen=True)
 class Templates:
-    """What reads texts of one graph and remembers their templates."""
+    """Reads texts about one graph and caches their templates."""
 
     graph: Graph
-    _seen: "OrderedDict[Key, Template]" = field(default_factory=OrderedDict, repr=False)
+    _cache: "OrderedDict[Key, Template]" = field(default_factory=OrderedDict, repr=False)
     _names: dict[str, tuple[str, int] | None] = field(default_factory=dict, repr=False)
 
     def read(self, text: str) -> Reading:
-        """What a text asks; the parser is not asked again where it has seen the template."""
+        """Return what a text asks; it is parsed only if its template is new."""
         template, names = self.template(text)
         if names == template.names:
             return template.reading
-        columns = (np.array(numbers, dtype=np.int32) for numbers in (names.entities, names.relations))
-        return template.filled(*columns)
+        return template.filled(np.array(names.entities, np.int32), np.array(names.relations, np.int32))
 
-    def template(self, text: str) -> tuple[Template, Names]:
-        """The template of a text, and the names in it."""
-        if len(text) > LONGEST:
-            read(text, self.graph)  # which refuses it
-        key, names = self._key(Source(text, Prefixes.of(self.graph)))
-        template = self._seen.get(key)
-        if template is not None and template.reading.restriction:  # it has names of its own
+    def template(self, text: str) -> tuple[Template, TextNames]:
+        """Return the template of a text and the names in it."""
+        scanned = scan(text, Prefixes.of(self.graph)) if len(text) <= LONGEST else None
+        if scanned is None or scanned.undeclared is not None:
+            read(text, self.graph)  # raises
+            raise AssertionError("a text that is too long or has undeclared prefixes was read")
+        key, names = self._key(scanned)
+        template = self._cache.get(key)
+        if template is not None and template.reading.tests.elements:  # they have names of their own
             return Template(read(text, self.graph), names), names
         if template is None:
-            template = self._seen[key] = Template(read(text, self.graph), names)
-            while len(self._seen) > _MOST:
-                self._seen.popitem(last=False)
+            template = self._cache[key] = Template(read(text, self.graph), names)
+            while len(self._cache) > _MOST:
+                self._cache.popitem(last=False)
         return template, names
 
-    def _key(self, source: Source) -> tuple[Key, Names]:
-        """What the text says, with places for its entities and relations, and these."""
-        said: list[str] = []
-        places: dict[str, dict[int, int]] = {"entity": {}, "relation": {}}
-        for token in source.tokens[source.prologue_end :]:
-            meaning = source.meaning(token)
-            named = self._named(meaning[1:-1]) if token.type_id in ("iri", "name") else None
-            if named is None:
-                said.append(meaning)
+    def _key(self, scanned: Scan) -> tuple[Key, TextNames]:
+        """Return the tokens with slots for entities and relations, and those names."""
+        words: list[str] = []
+        slots: dict[str, dict[int, int]] = {"entity": {}, "relation": {}}
+        for token in _after_declarations(scanned.tokens):
+            value = token.value
+            if isinstance(value, Iri):
+                named = self._named(value.value)
+                if named is None:
+                    words.append(f"<{value.value}>")
+                else:
+                    what, number = named
+                    words.append(f"{what} {slots[what].setdefault(number, len(slots[what]))}")
             else:
-                what, number = named
-                place = places[what].setdefault(number, len(places[what]))
-                said.append(f"{what} {place}")
-        return tuple(said), Names(tuple(places["entity"]), tuple(places["relation"]))
+                words.append(f"?{value.name}" if isinstance(value, Variable) else token.text)
+        return tuple(words), TextNames(tuple(slots["entity"]), tuple(slots["relation"]))
 
     def _named(self, iri: str) -> tuple[str, int] | None:
-        """The entity or relation of an IRI; None where it is both, or might be a class."""
+        """Return the entity or relation of an IRI; None where it is both, or may be a type."""
         if iri not in self._names:
             if len(self._names) > 16 * _MOST:
                 self._names.clear()
@@ -128,19 +132,22 @@ class Templates:
         return self._names[iri]
 
     def _look_up(self, iri: str) -> tuple[str, int] | None:
-        names = self.graph.namer.names(iri)
-        if iri == TYPE or any(name in self._types for name in names):
+        if iri == TYPE or any(name in self.graph.types.names for name in self.graph.namer.names(iri)):
             return None
-        entity, relation = (self._find(words, names, iri) for words in (self.graph.entities, self.graph.relations))
+        entity, relation = (find(self.graph, words, iri) for words in (self.graph.entities, self.graph.relations))
         if (entity is None) == (relation is None):
             return None
         return ("entity", entity) if entity is not None else ("relation", 2 * (relation or 0))
 
-    def _find(self, words: Vocabulary, names: Sequence[str], iri: str) -> int | None:
-        """The number of the name that an IRI stands for."""
-        found = ((words.find(name), name) for name in names)
-        return next((one for one, name in found if one is not None and self.graph.namer.iri(name) == iri), None)
 
-    @property
-    def _types(self) -> frozenset[str]:
-        return frozenset(self.graph.types.names)
+def _after_declarations(tokens: Sequence[Token]) -> Iterator[Token]:
+    """Yield the tokens after well-formed PREFIX and BASE declarations."""
+    start = 0
+    while start < len(tokens):
+        for declaration in (["PREFIX", "PNAME_NS", "NAMESPACE"], ["BASE", "NAMESPACE"]):
+            if [token.type for token in tokens[start : start + len(declaration)]] == declaration:
+                start += len(declaration)
+                break
+        else:
+            break
+    yield from tokens[start:]

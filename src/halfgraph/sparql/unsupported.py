@@ -12,6 +12,10 @@ LONGEST = 100_000  # characters
 MOST_PATTERNS = 200
 DEEPEST = 20  # brackets in brackets
 MOST_CHOICES = 32  # queries that one with alternatives is expanded into
+_CASTS = "string boolean integer decimal float double date time dateTime duration dayTimeDuration yearMonthDuration"
+CASTS = frozenset(
+    tree.XSD + name for name in f"{_CASTS} gYear gYearMonth gMonthDay gDay gMonth".split()
+)  # of the store
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,10 @@ UNSUPPORTED = {
     "literal type": Unsupported(
         "the store cannot compare literals of type {name}",
         "Use a number, a date, a string or another type of XML Schema.",
+    ),
+    "function": Unsupported(
+        "the function {name} is not known, or takes one argument",
+        "Use a function of SPARQL 1.1, or a cast such as xsd:integer(?x).",
     ),
     "negation": Unsupported(
         "{word} shares {shared} with the rest of its group; it must share exactly one variable",
@@ -181,12 +189,19 @@ def refuse_unsupported(request: tree.Query | tree.Update, source: Source) -> Non
         raise refused(feature, source.place(start), word=word)
 
 
-def refuse_service(request: tree.Query | tree.Update, source: Source) -> None:
-    """Raise the error for a SERVICE or an update, which no part of halfgraph ever executes."""
+def refuse_forbidden(request: tree.Query | tree.Update, source: Source) -> None:
+    """Raise the error for what the store is never asked: updates, SERVICE, and functions that it does not have."""
     for node in walk(request):
         if isinstance(node, tree.Service | tree.Update):
             feature, word, start = _feature(node)
             raise refused(feature, source.place(start), word=word)
+        if isinstance(node, tree.Call) and isinstance(node.function, tree.Iri) and not _is_cast(node):
+            raise refused("function", source.place_of(node), name=source.text_of(node.function))
+
+
+def _is_cast(call: tree.Call) -> bool:
+    known = isinstance(call.function, tree.Iri) and call.function.value in CASTS
+    return known and len(call.arguments) == 1 and not call.distinct
 
 
 def _unsupported(request: tree.Query | tree.Update) -> Iterator[tuple[str, str, int]]:

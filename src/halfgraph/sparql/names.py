@@ -1,0 +1,117 @@
+"""Names of a query to ids of the graph: entities, relations and types, with suggestions for unknown ones."""
+
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz, process
+
+from halfgraph.errors import SparqlError, UnknownName
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.statements import TYPE
+from halfgraph.graph.vocabulary import Vocabulary, local_name
+from halfgraph.query.tree import Anchor
+from halfgraph.sparql.normalise import display
+from halfgraph.sparql.parse import Request
+from halfgraph.sparql.syntax_tree import Iri, Literal, Term, Variable
+from halfgraph.sparql.unsupported import refused
+
+_MOST_TYPES = 12  # listed where no name is similar
+
+
+def find(graph: Graph, words: Vocabulary, iri: str) -> int | None:
+    """Return the id of the name that an IRI stands for."""
+    for name in graph.namer.names(iri):
+        number = words.find(name)
+        if number is not None and graph.namer.iri(name) == iri:
+            return number
+    return None
+
+
+@dataclass(frozen=True)
+class Names:
+    """Looks up the names of a request in a graph."""
+
+    graph: Graph
+    request: Request
+
+    def term(self, node: Term) -> Anchor | str:
+        """Return a known entity, or the name of a variable."""
+        if isinstance(node, Variable):
+            return node.name
+        if isinstance(node, Literal):
+            raise self.literal(node)
+        assert isinstance(node, Iri)
+        return self.anchor(node)
+
+    def anchor(self, node: Iri) -> Anchor:
+        """Return a known entity."""
+        entity = self.entity_or_none(node.value)
+        if entity is None:
+            raise self.unknown(node, "entity", self.nearest(self.graph.entities, node.value))
+        return Anchor(entity)
+
+    def entity_or_none(self, iri: str) -> int | None:
+        """Return the id of an entity, or None."""
+        return find(self.graph, self.graph.entities, iri)
+
+    def relation(self, node: Iri) -> int:
+        """Return the id of a relation in the direction of the triples."""
+        relation = self.relation_or_none(node.value)
+        if relation is None:
+            raise self.unknown(node, "relation", self.nearest(self.graph.relations, node.value))
+        return relation
+
+    def relation_or_none(self, iri: str) -> int | None:
+        """Return the id of a relation in the direction of the triples, or None."""
+        relation = find(self.graph, self.graph.relations, iri)
+        return None if relation is None else 2 * relation
+
+    def is_type_relation(self, object_: Term) -> bool:
+        """Whether rdf:type is a relation of the graph like any other, and leads to this term."""
+        if self.relation_or_none(TYPE) is None:
+            return False
+        return isinstance(object_, Variable) or (
+            isinstance(object_, Iri) and self.entity_or_none(object_.value) is not None
+        )
+
+    def type_id(self, node: Iri) -> int:
+        """Return the id of a type."""
+        names = self.graph.types.names
+        for name in self.graph.namer.names(node.value):
+            if name in names and self.graph.namer.iri(name) == node.value:
+                return names.index(name)
+        wanted, known = local_name(node.value).casefold(), [local_name(name).casefold() for name in names]
+        near = process.extract(wanted, known, scorer=fuzz.ratio, limit=3, score_cutoff=60)
+        largest = sorted(range(len(names)), key=lambda type_id: -self.graph.types.sizes[type_id])[:_MOST_TYPES]
+        listed = [self.short(names[type_id]) for type_id in largest] + ["..."] * (len(names) > _MOST_TYPES)
+        advice = f"Its types are {', '.join(listed)}."
+        raise self.unknown(node, "type", [self.short(names[index]) for _, _, index in near], advice)
+
+    def literal(self, node: Literal) -> SparqlError:
+        """Return the error for a literal in the place of an entity, with an entity of that label."""
+        near = self.nearest(self.graph.entities, node.value) if node.datatype is None else []
+        such = f", such as {near[0]}" if near else ""
+        text = self.request.source.text_of(node)
+        return refused("literal", self.request.source.place_of(node), text=text, such=such)
+
+    def unknown(self, node: Iri, what: str, nearest: list[str], advice: str = "") -> UnknownName:
+        """Return the error for a name that the graph does not have."""
+        line, column = self.request.source.place(node.span[0])
+        return UnknownName(self.shown(node), what=what, nearest=nearest, line=line, column=column, advice=advice)
+
+    def nearest(self, words: Vocabulary, text: str) -> list[str]:
+        """Return similar names, shortened, with labels that add something; first the one with the same last part."""
+        same = words.find(local_name(text))
+        found = []
+        for number in dict.fromkeys([*([] if same is None else [same]), *words.nearest(text)]):
+            name, label = words.name(number), words.label(number)
+            plain = label in (local_name(name), local_name(name).replace("_", " "))
+            found.append(self.short(name) + ("" if plain else f" ({label})"))
+        return found
+
+    def short(self, name: str) -> str:
+        """Return a name of the graph as the query could write it."""
+        return self.request.prefixes.short(self.graph.namer.iri(name))
+
+    def shown(self, node: Term) -> str:
+        """Return a term as the query writes it."""
+        return display(node.name) if isinstance(node, Variable) else self.request.source.text_of(node)

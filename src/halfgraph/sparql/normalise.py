@@ -1,0 +1,242 @@
+"""Normalise a WHERE clause: paths become triples, blank nodes variables, filters tests of single conditions."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from halfgraph.sparql import syntax_tree as tree
+from halfgraph.sparql.scanner import Source
+from halfgraph.sparql.syntax_tree import XSD, BlankNode, Expression, Iri, Literal, Node, Span, Triple, Variable, walk
+from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
+
+_NUMBERS = "integer decimal float double long int short byte unsignedLong unsignedInt unsignedShort unsignedByte"
+_SIGNED = "nonNegativeInteger positiveInteger negativeInteger nonPositiveInteger"
+_TIMES = "date time dateTime gYear gYearMonth gMonthDay gDay gMonth duration dayTimeDuration yearMonthDuration"
+COMPARABLE = frozenset(XSD + name for name in f"string boolean anyURI {_NUMBERS} {_SIGNED} {_TIMES}".split())
+
+
+@dataclass(frozen=True)
+class OneOf(Node):
+    """Alternatives of which one must match: a UNION, or | in a path."""
+
+    groups: tuple["Items", ...]
+
+
+@dataclass(frozen=True)
+class Without(Node):
+    """Items that must not match; `within`: what MINUS removes from, None for the whole group (NOT EXISTS)."""
+
+    group: "Items"
+    keyword: str
+    within: "Items | None" = None
+
+
+@dataclass(frozen=True)
+class Among(Node):
+    """That a variable is one of some IRIs, or none of them."""
+
+    variable: str
+    iris: tuple[Iri, ...]
+    negated: bool = False
+
+
+@dataclass(frozen=True)
+class Test(Node):
+    """A condition that only the store can evaluate."""
+
+    expression: Expression
+    variables: frozenset[str]
+
+
+Item = Triple | OneOf | Without | Among | Test  # triples with one relation each, and without blank nodes
+Items = tuple[Item, ...]
+Steps = tuple["tuple[Iri, bool] | tuple[Steps, ...]", ...]  # relations with whether they are inverse, or alternatives
+
+
+def is_internal(name: str) -> bool:
+    """Whether a variable is not one of the text: a blank node _:b or [1], or the middle of a path /0.1."""
+    return name[0] in "[/" or name.startswith("_:")
+
+
+def display(name: str) -> str:
+    """Return a variable as a message mentions it."""
+    if name[0] == "[":
+        return "a blank node [ ]"
+    if name[0] == "/":
+        return "the middle of a path"
+    return name if name.startswith("_:") else f"?{name}"
+
+
+def variables_of(items: Iterable[Item]) -> dict[str, None]:
+    """Return the variables that items bind, in the order of the text."""
+    found: dict[str, None] = {}
+    for item in items:
+        match item:
+            case Triple():
+                terms = (item.subject, item.predicate, item.object)
+                found |= {term.name: None for term in terms if isinstance(term, Variable)}
+            case OneOf():
+                found |= {name: None for group in item.groups for name in variables_of(group)}
+            case Among(negated=False):
+                found[item.variable] = None
+    return found
+
+
+def scoped(group: Items, source: Source) -> Items:
+    """Return the items of a group to be joined with others: its tests and negations see this group alone."""
+    names = variables_of(group)
+    for item in group:
+        tested = {item.variable} if isinstance(item, Among) else item.variables if isinstance(item, Test) else set()
+        if missing := sorted(name for name in tested if name not in names):
+            raise refused("missing variable", source.place_of(item), name=missing[0])
+    return tuple(
+        replace(item, within=group) if isinstance(item, Without) and item.within is None else item for item in group
+    )
+
+
+def normalise(select: tree.Select, source: Source) -> Items:
+    """Return the items of a query's pattern and of the VALUES after it."""
+    normaliser = _Normaliser(source)
+    values = select.modifiers.values
+    items = normaliser.group(replace(select.where, elements=(*select.where.elements, *([values] if values else ()))))
+    if normaliser.count > MOST_PATTERNS:
+        raise refused("size", None)
+    return items
+
+
+@dataclass
+class _Normaliser:
+    source: Source
+    count: int = 0  # triples so far
+    scopes: int = 0
+    blank: dict[str, Variable] = field(default_factory=dict)
+    paths: dict[tuple[object, ...], int] = field(default_factory=dict)
+
+    def group(self, group: tree.Group) -> Items:
+        """Return the items of a group, each once; in another group the same path has variables of its own."""
+        self.scopes += 1
+        items: list[Item] = []
+        self.add(items, self.scopes, group)
+        return tuple(dict.fromkeys(items))
+
+    def add(self, items: list[Item], scope: int, group: tree.Group) -> None:
+        """Add the elements of a group to items."""
+        for element in _flattened(group):
+            match element:
+                case Triple():
+                    items += self.triple(scope, element)
+                case tree.Group():
+                    items += scoped(self.group(element), self.source)
+                case tree.Union():
+                    items.append(OneOf(tuple(map(self.group, element.groups)), span=element.span))
+                case tree.Clause():
+                    within = tuple(items)  # MINUS does not see what comes later
+                    items.append(Without(self.group(element.group), element.keyword, within, span=element.span))
+                case tree.Filter(constraint=tree.Exists(negated=True) as none):
+                    items.append(Without(self.group(none.group), "NOT EXISTS", span=element.span))
+                case tree.Filter(constraint=tree.Exists() as some):
+                    self.add(items, scope, some.group)
+                case tree.Filter():
+                    items += (self.condition(part, element.span) for part in _conjuncts(element.constraint))
+                case tree.Values():
+                    items.append(self.values(element))
+
+    def condition(self, expression: Expression, span: Span) -> Among | Test:
+        """Return a condition: a comparison with entities where it is one, else a test for the store."""
+        match expression:
+            case tree.Operation(first=Variable() as variable, rest=((("=" | "!=") as sign, Iri() as iri),)):
+                return Among(variable.name, (iri,), sign == "!=", span=span)
+            case tree.Operation(first=Iri() as iri, rest=((("=" | "!=") as sign, Variable() as variable),)):
+                return Among(variable.name, (iri,), sign == "!=", span=span)
+            case tree.In(item=Variable() as variable, options=options) if all(isinstance(one, Iri) for one in options):
+                return Among(variable.name, options, expression.negated, span=span)  # type: ignore[arg-type]
+        nodes = list(walk(expression))
+        for node in nodes:
+            if isinstance(node, tree.Exists):
+                raise refused("EXISTS", self.source.place_of(node))
+            if isinstance(node, Literal) and node.datatype is not None and node.datatype not in COMPARABLE:
+                name = self.source.text_of(node).rpartition("^^")[2]
+                raise refused("literal type", self.source.place_of(node), name=name)
+        return Test(expression, frozenset(node.name for node in nodes if isinstance(node, Variable)), span=span)
+
+    def values(self, values: tree.Values) -> Among:
+        """Return the entities that VALUES lists for one variable."""
+        cells = [cell for row in values.rows for cell in row]
+        if len(values.variables) != 1 or None in cells:
+            raise refused("VALUES", self.source.place_of(values))
+        for cell in cells:
+            if not isinstance(cell, Iri):
+                raise refused("literal", self.source.place_of(cell), text=self.source.text_of(cell), such="")  # type: ignore[arg-type]
+        return Among(values.variables[0].name, tuple(cells), span=values.span)  # type: ignore[arg-type]
+
+    def triple(self, scope: int, triple: Triple) -> Iterator[Item]:
+        """Yield the triples of a pattern with its path; the same pattern again yields the same."""
+        subject, object_ = self.term(triple.subject), self.term(triple.object)
+        if isinstance(triple.predicate, Variable):
+            self.count += 1
+            yield Triple(subject, triple.predicate, object_, span=triple.span)
+            return
+        number = self.paths.setdefault((scope, subject, triple.predicate, object_), len(self.paths))
+        yield from self.walked(subject, _steps(triple.predicate), object_, f"/{number}", triple)
+
+    def walked(self, start: tree.Term, steps: Steps, end: tree.Term, name: str, pattern: Triple) -> Iterator[Item]:
+        """Yield the steps of a path between two terms; `name` begins the names of the variables between them."""
+        middles = [Variable(f"{name}.{step}", span=pattern.predicate.span) for step in range(1, len(steps))]
+        for place, (step, first, last) in enumerate(zip(steps, [start, *middles], [*middles, end], strict=True)):
+            self.count += 1
+            if isinstance(step[0], Iri):
+                relation, inverse = step
+                ends = (last, first) if inverse else (first, last)
+                yield Triple(ends[0], relation, ends[1], span=pattern.span)
+            else:
+                ways = (self.walked(first, way, last, f"{name}.{place}.{n}", pattern) for n, way in enumerate(step))
+                yield OneOf(tuple(map(tuple, ways)), span=pattern.span)
+
+    def term(self, term: tree.Term) -> tree.Term:
+        """Return a term, with a variable in place of a blank node."""
+        if self.source.text_of(term)[:1] == "(" and not isinstance(term, Variable | Literal):
+            raise refused("list", self.source.place_of(term))
+        if not isinstance(term, BlankNode):
+            return term
+        if self.source.text_of(term).startswith("_:"):
+            return Variable(f"_:{term.label}", span=term.span)
+        return self.blank.setdefault(term.label, Variable(f"[{len(self.blank) + 1}]", span=term.span))
+
+
+def _flattened(group: tree.Group) -> list[tree.Element]:
+    """Return the elements of a group; a group in it that has only triples is part of it."""
+    found: list[tree.Element] = []
+    for element in group.elements:
+        inner = _flattened(element) if isinstance(element, tree.Group) else None
+        if inner is not None and all(isinstance(one, Triple) for one in inner):
+            found += inner
+        else:
+            found.append(element)  # type: ignore[arg-type]
+    return found
+
+
+def _conjuncts(expression: Expression) -> Iterator[Expression]:
+    """Yield the parts of an expression that && joins."""
+    if isinstance(expression, tree.Operation) and expression.rest[0][0] == "&&":
+        for part in (expression.first, *(operand for _, operand in expression.rest)):
+            yield from _conjuncts(part)
+    else:
+        yield expression
+
+
+def _steps(path: tree.Path) -> Steps:
+    """Return the steps of a path."""
+    match path:
+        case tree.PathList(operator="|"):
+            return (tuple(map(_steps, path.parts)),)
+        case tree.PathList():
+            return tuple(step for part in path.parts for step in _steps(part))
+        case tree.PathStep():
+            return _reversed(_steps(path.path))
+    return ((path, False),)
+
+
+def _reversed(steps: Steps) -> Steps:
+    """Return a path walked from its end."""
+    return tuple(
+        (step[0], not step[1]) if isinstance(step[0], Iri) else tuple(map(_reversed, step)) for step in reversed(steps)
+    )

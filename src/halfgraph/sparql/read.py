@@ -1,0 +1,133 @@
+"""Read a SPARQL text: parsed, checked, and translated to the query that it asks of a graph."""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+
+from halfgraph.errors import SparqlError
+from halfgraph.graph.folder import Graph
+from halfgraph.query.tree import Query
+from halfgraph.sparql.filters import as_group, split_tests
+from halfgraph.sparql.normalise import Among, Items, Test, Without, is_internal, normalise, variables_of
+from halfgraph.sparql.parse import Request, parse
+from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.syntax_tree import Group, Select, Variable
+from halfgraph.sparql.translate import Translator
+from halfgraph.sparql.unsupported import refuse_forbidden, refuse_unsupported, refused
+from halfgraph.sparql.writer import write
+
+_CACHED = 256
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a SPARQL text asks of a graph."""
+
+    query: Query
+    target: str  # the variable that is predicted
+    distinct: bool
+    limit: int | None
+    offset: int
+    variables: Mapping[str, Query]  # the node of each variable; blank nodes are _:b or [1], middles of paths /0.1
+    witnesses: Mapping[str, Query]  # the nodes of the other selected variables
+    tests: Group = field(default_factory=lambda: Group(()))  # patterns on the target that only the store can test
+
+    @property
+    def restriction(self) -> str:
+        """The tests as SPARQL, for people to read; empty if there are none."""
+        return " ".join(map(write, self.tests.elements))
+
+
+def request_of(text: str, graph: Graph) -> Request:
+    """Return the parsed text, which may be asked of the store: it is no update and calls no other server."""
+    prefixes = Prefixes.of(graph)
+    return _request(text, tuple(prefixes.namespaces.items()), prefixes.base)
+
+
+@lru_cache(maxsize=_CACHED)
+def _request(text: str, namespaces: tuple[tuple[str, str], ...], base: str) -> Request:
+    request = parse(text, Prefixes(dict(namespaces), base))
+    refuse_forbidden(request.tree, request.source)
+    return request
+
+
+_READINGS: "OrderedDict[tuple[object, ...], Reading]" = OrderedDict()
+
+
+def read(text: str, graph: Graph) -> Reading:
+    """Return what a text asks of a graph; the last texts are cached."""
+    # The same triples can have other IRIs and prefixes, which are not part of the fingerprint.
+    description = graph.description
+    key = (text, description["fingerprint"], description["base"], tuple(description["prefixes"].items()))
+    reading = _READINGS.get(key)
+    if reading is None:
+        reading = _READINGS[key] = translate(request_of(text, graph), graph)
+        while len(_READINGS) > _CACHED:
+            _READINGS.popitem(last=False)
+    return reading
+
+
+def translate(request: Request, graph: Graph) -> Reading:
+    """Return what a request asks of a graph."""
+    refuse_unsupported(request.tree, request.source)
+    select = request.tree
+    assert isinstance(select, Select), "other forms are refused"
+    items = normalise(select, request.source)
+    selected = _selected(select, items, request)
+    nodes, target, tests = _nodes(select, selected, Translator(graph, request, items))
+    return Reading(
+        nodes[target],
+        target,
+        select.duplicates == "DISTINCT",
+        select.modifiers.limit,
+        select.modifiers.offset or 0,
+        MappingProxyType(nodes),
+        MappingProxyType({name: nodes[name] for name in selected if name != target}),
+        as_group(tests),
+    )
+
+
+def _nodes(select: Select, selected: list[str], translator: Translator) -> tuple[dict[str, Query], str, Items]:
+    """Return the node of each variable, the target, and the tests of it.
+
+    The target is the first of the selected variables that all others can lead to.
+    """
+    first: SparqlError | None = None
+    for target in selected:
+        try:
+            items, tests = split_tests(translator.items, target, translator.names)
+            nodes = translator.nodes(items, target)
+            if set(selected) <= set(nodes):
+                return nodes, target, tests
+        except SparqlError as error:
+            if len(selected) == 1:
+                raise
+            first = first or error
+    names = ", ".join(f"?{name}" for name in selected)
+    place = translator.request.source.place_of(select.projection[1] if select.projection else select)
+    raise refused("several variables", place, count=len(selected), names=names) from first
+
+
+def _selected(select: Select, items: Items, request: Request) -> list[str]:
+    """Return the selected variables."""
+    names = [name for name in variables_of(items) if not is_internal(name)]
+    tested = {name for item in items if isinstance(item, Test) for name in item.variables}
+    chosen = [one.name for one in select.projection if isinstance(one, Variable)]
+    selected = list(dict.fromkeys(chosen or [name for name in names if name not in tested] or names))
+    if not selected:
+        raise refused("no variable", request.source.place_of(select))
+    for one in select.projection:
+        if isinstance(one, Variable) and one.name not in names and not _is_negated(one.name, items):
+            raise refused("missing variable", request.source.place_of(one), name=one.name)
+    return selected
+
+
+def _is_negated(name: str, items: Items) -> bool:
+    """Whether a variable is only excluded, so that a clearer error comes later."""
+    return any(
+        (isinstance(item, Without) and name in variables_of(item.group))
+        or (isinstance(item, Among) and item.variable == name)
+        for item in items
+    )

@@ -1,0 +1,198 @@
+"""Translate normalised patterns to the query tree: alternatives become unions, what must not match negations."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from halfgraph.errors import SparqlError
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.statements import TYPE
+from halfgraph.query.patterns import Edge
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
+from halfgraph.sparql.names import Names
+from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, display, scoped, variables_of
+from halfgraph.sparql.ordering import Link, Net, directed
+from halfgraph.sparql.parse import Request
+from halfgraph.sparql.scanner import Place
+from halfgraph.sparql.syntax_tree import Iri, Triple, Variable, walk
+from halfgraph.sparql.unsupported import MOST_CHOICES, refused
+
+
+@dataclass
+class Patterns:
+    """The patterns of one group by ids: links, types of variables, and queries that lead to a variable or must not."""
+
+    links: list[Link] = field(default_factory=list)
+    types: dict[str, int] = field(default_factory=dict)
+    parts: dict[str, list[Query]] = field(default_factory=dict)
+
+    def nodes(self, target: str, translator: "Translator") -> dict[str, Query]:
+        """Return the node of each variable, the target's last."""
+        anchored = {name for name, parts in self.parts.items() if any(not isinstance(part, Negate) for part in parts)}
+        net = Net.of(self.links, target, {*self.types, *self.parts}, anchored)
+        for name, parts in self.parts.items():
+            negative = all(isinstance(part, Negate) for part in parts) and name not in net.anchored
+            if negative and not net.neighbours[name]:
+                raise translator.error("only negative", name)
+        net.check(translator.error)
+        order = net.order()
+        return _build(directed(self.links, order), self.types, order, self.parts)
+
+
+def _build(
+    edges: Sequence[Edge], types: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
+) -> dict[str, Query]:
+    """Return the node of each variable; the order has each variable after its sources."""
+    found: dict[str, Query] = {}
+    for variable in order:
+        parts: list[Query] = []
+        for edge in edges:
+            if edge.target == variable:
+                source = edge.source if isinstance(edge.source, Anchor) else found[edge.source]
+                parts.append(Project(source, edge.relation))
+        found[variable] = _variable([*parts, *others.get(variable, ())], types.get(variable))
+    return found
+
+
+def _variable(parts: Sequence[Query], type_id: int | None) -> Query:
+    """Return the node of a variable in its simplest form."""
+    match parts:
+        case [Project() as only]:
+            return Project(only.source, only.relation, type_id)
+        case [Union(type_id=None) as only]:
+            return Union(only.parts, type_id)
+        case [Anchor() as only] if type_id is None:
+            return only
+    return Intersect(tuple(parts), type_id)
+
+
+@dataclass(frozen=True)
+class Translator:
+    """Translates the items of a request."""
+
+    graph: Graph
+    request: Request
+    items: Items  # of the whole query
+
+    @property
+    def names(self) -> Names:
+        """The lookup of names."""
+        return Names(self.graph, self.request)
+
+    def error(self, feature: str, name: str, **fields: object) -> SparqlError:
+        """Return the error for a variable, with the place where it first occurs."""
+        return refused(feature, self.place(name), name=display(name), **fields)
+
+    def place(self, name: str) -> Place | None:
+        """Return where a variable first occurs in the patterns."""
+        named = (node for node in walk(self.items) if isinstance(node, Variable) and node.name == name)
+        return self.request.source.place_of(min(named, key=lambda node: node.span, default=None))
+
+    def nodes(self, items: Items, target: str) -> dict[str, Query]:
+        """Return the node of each variable, or of the target alone where alternatives have to be expanded.
+
+        Alternatives that share one variable with the rest become a union that leads to this variable. Any others are
+        expanded: the whole group once for each of them.
+        """
+        ways = [self._nodes(way, target) for way in self.ways(items, target)]
+        return ways[0] if len(ways) == 1 else {target: Union(tuple(nodes[target] for nodes in ways))}
+
+    def ways(self, items: Items, target: str) -> list[Items]:
+        """Return the groups without wide alternatives whose answers together are those of the items."""
+        wide = next((one for one in items if isinstance(one, OneOf) and self.joint(one, items, target) is None), None)
+        if wide is None:
+            return [items]
+        rest = tuple(item for item in items if item is not wide)
+        found: list[Items] = []
+        for part in wide.groups:
+            if target not in {**variables_of(rest), **variables_of(part)}:
+                raise refused("UNION", self.place(target), name=target)
+            found += self.ways((*rest, *scoped(part, self.request.source)), target)
+            if len(found) > MOST_CHOICES:
+                raise refused("choices", None)
+        return found
+
+    def joint(self, choice: OneOf, items: Items, target: str) -> str | None:
+        """Return the one variable that alternatives share with the rest of their group, or None if several."""
+        rest = {target: None, **variables_of(item for item in items if item is not choice)}
+        shared = [name for name in variables_of([choice]) if name in rest]
+        if not shared:
+            raise self.error("unconnected", next(iter(variables_of([choice])), target), target=target)
+        if len(shared) > 1:
+            return None
+        if any(shared[0] not in variables_of(part) for part in choice.groups):
+            raise refused("UNION", self.place(shared[0]), name=shared[0])
+        return shared[0]
+
+    def _nodes(self, items: Items, target: str) -> dict[str, Query]:
+        """Return the node of each variable where all alternatives share one variable with the rest."""
+        patterns = Patterns()
+        for test in (item for item in items if isinstance(item, Test)):
+            names = ", ".join(f"?{name}" for name in sorted(test.variables)) or "no variable"
+            raise refused("FILTER", self.request.source.place_of(test), names=names, target=target)
+        for triple in (item for item in items if isinstance(item, Triple)):
+            self.add(triple, patterns)
+        for item in items:
+            if not isinstance(item, Triple):
+                name, parts = self.parts(item, items, target)
+                patterns.parts.setdefault(name, []).extend(parts)
+        patterns.links = list(dict.fromkeys(patterns.links))
+        patterns.parts = {name: list(dict.fromkeys(parts)) for name, parts in patterns.parts.items()}
+        return patterns.nodes(target, self)
+
+    def add(self, triple: Triple, patterns: Patterns) -> None:
+        """Add a triple as a link or as the type of a variable."""
+        subject, predicate, object_ = triple.subject, triple.predicate, triple.object
+        source = self.request.source
+        if isinstance(predicate, Variable):
+            raise refused("variable relation", source.place_of(predicate), name=f"?{predicate.name}")
+        assert isinstance(predicate, Iri)
+        if isinstance(subject, Iri) and isinstance(object_, Iri):
+            pattern = " ".join(map(self.names.shown, (subject, predicate, object_)))
+            raise refused("no variable in a pattern", source.place_of(triple), pattern=pattern)
+        if subject == object_:
+            raise refused("loop", source.place_of(triple), name=self.names.shown(subject))
+        if predicate.value != TYPE or self.names.is_type_relation(object_):
+            patterns.links.append((self.names.term(subject), self.names.relation(predicate), self.names.term(object_)))
+        elif isinstance(object_, Variable):
+            raise refused("variable class", source.place_of(object_), name=display(object_.name))
+        else:
+            self.add_type(subject, object_, patterns)  # type: ignore[arg-type]
+
+    def add_type(self, subject: Variable, object_: Iri, patterns: Patterns) -> None:
+        """Add the type of a variable."""
+        if not isinstance(object_, Iri) or not isinstance(subject, Variable):
+            raise self.names.literal(object_)
+        type_id, before = self.names.type_id(object_), patterns.types.get(subject.name)
+        if before not in (None, type_id):
+            first = self.names.short(self.graph.types.names[before or 0])
+            fields = {"name": display(subject.name), "first": first, "second": self.names.shown(object_)}
+            raise refused("two classes", self.request.source.place_of(object_), **fields)
+        patterns.types[subject.name] = type_id
+
+    def parts(self, item: Item, items: Items, target: str) -> tuple[str, list[Query]]:
+        """Return a variable, and the parts that an item adds to it."""
+        match item:
+            case OneOf():
+                name = self.joint(item, items, target)
+                assert name is not None, "such alternatives were expanded before"
+                return name, [Union(tuple(self.nodes(part, name)[name] for part in item.groups))]
+            case Without():
+                name = self.shared(item, items, target)
+                return name, [Negate(self.nodes(item.group, name)[name])]
+            case Among():
+                if item.variable not in {**variables_of(items), target: None}:
+                    raise refused("missing variable", self.request.source.place_of(item), name=item.variable)
+                anchors: list[Query] = [self.names.anchor(iri) for iri in item.iris]
+                if item.negated:
+                    return item.variable, [Negate(anchor) for anchor in anchors]
+                return item.variable, anchors if len(anchors) == 1 else [Union(tuple(anchors))]
+        raise AssertionError("triples and tests are handled before")
+
+    def shared(self, item: Without, items: Items, target: str) -> str:
+        """Return the one variable that a negation shares with what it removes from."""
+        outside = {**variables_of(items), target: None} if item.within is None else variables_of(item.within)
+        shared = [name for name in variables_of(item.group) if name in outside]
+        if len(shared) == 1:
+            return shared[0]
+        names = ", ".join(map(display, shared)) or "no variable"
+        raise refused("negation", self.request.source.place_of(item), word=item.keyword, shared=names)
