@@ -7,7 +7,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.query.rendering import one_line
 from halfgraph.query.tree import Anchor
 from halfgraph.sparql.prefixes import COMMON
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
 
 # As the paper prints it, the comma in the name without the backslash that SPARQL asks for.
 LISTING_1 = """

@@ -9,7 +9,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
 from halfgraph.serving.examples import DEMO, from_file
 from halfgraph.serving.schema import Example
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
 
 
 def test_examples_are_made_from_held_out_triples(client, graph_folder):

@@ -6,7 +6,7 @@ import pytest
 from halfgraph.errors import HalfgraphError
 from halfgraph.query.canonical import canonical_key
 from halfgraph.sparql import templates as templates_file
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
 from halfgraph.sparql.templates import Templates
 from small_runs import people
 

@@ -221,7 +221,7 @@ ACTIONS: dict[str, Action] = {
     "blank_properties": blank_properties,
     "collection": collection,
     "template": action(lambda _, *blocks: tuple(triple for block in blocks for triple in block)),
-    "dataset": action(lambda _, *parts: ("named" if len(parts) > 1 else "default", parts[-1])),
+    "dataset": action(lambda span, *parts: ("named" if len(parts) > 1 else "default", replace(parts[-1], span=span))),
     "ask": action(lambda span, *parts: form(span, tree.Ask, (), parts)),
     "construct": action(lambda span, template, *parts: form(span, tree.Construct, (template,), parts)),
     "describe": action(lambda span, subjects, *parts: form(span, tree.Describe, (subjects,), parts)),

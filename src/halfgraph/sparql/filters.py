@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import BlankNode
+from pyoxigraph import BlankNode, Store
 
 from halfgraph.graph.folder import Graph
 from halfgraph.sparql import syntax_tree as tree
@@ -16,6 +16,7 @@ from halfgraph.sparql.syntax_tree import Group, Iri, Literal, Select, Term, Trip
 from halfgraph.sparql.writer import write
 
 AT_ONCE = 1_000  # entities asked about in one query
+Ask = Callable[[str], Iterable[str]]  # returns the IRIs that answer a query of one variable
 
 
 def split_tests(items: Items, target: str, names: Names) -> tuple[Items, Items]:
@@ -93,21 +94,26 @@ def _term(term: Term) -> Term:
     return Variable(re.sub(r"\W", "_", term.name)) if internal else term  # type: ignore[union-attr]
 
 
-def passes(
-    ask: Callable[[str], Iterable[str]], tests: Group, target: str, graph: Graph, entities: Sequence[int]
+def passes_filters(
+    asked: Ask | Store, tests: Group, target: str, graph: Graph, entities: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Return which entities (n,) pass the tests; `ask` returns the IRIs that answer a query of one variable.
+    """Return which entities (n,) pass the tests of the target, by the store; all if there are none.
 
     A blank node cannot be named in a query, so it never passes.
     """
     if not tests.elements:
         return np.ones(len(entities), dtype=bool)
+    ask = _ask(asked) if isinstance(asked, Store) else asked
     terms = [graph.namer.term(graph.entities.name(int(entity))) for entity in entities]
     found: set[str] = set()
     for first in range(0, len(terms), AT_ONCE):
         iris = [term.value for term in terms[first : first + AT_ONCE] if not isinstance(term, BlankNode)]
         found |= set(ask(write(restricted(tests, target, iris))))
     return np.array([not isinstance(term, BlankNode) and term.value in found for term in terms], dtype=bool)
+
+
+def _ask(store: Store) -> Ask:
+    return lambda text: [row[0].value for row in store.query(text)]  # type: ignore[union-attr]
 
 
 def restricted(tests: Group, target: str, iris: Iterable[str]) -> Select:

@@ -1,6 +1,6 @@
 """A query tree as SPARQL: its patterns as a syntax tree for the store, and as text for people to read."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from pyoxigraph import BlankNode
@@ -30,18 +30,20 @@ def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
     return f"{head}SELECT DISTINCT ?{target} WHERE {{\n{body}\n}}\n"
 
 
-def _lines(element: tree.Node, short) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _lines(element: tree.Node, short: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines of an element, indented; groups in it have lines of their own."""
     match element:
         case tree.Union():
             yield from _blocks("", element.groups, short)
+        case tree.Group():
+            yield from _blocks("", [element], short)
         case tree.Filter(constraint=tree.Exists() as exists):
             yield from _blocks("FILTER NOT EXISTS ", [exists.group], short)
         case _:
             yield "  " + write(element, short)
 
 
-def _blocks(head: str, groups: Iterable[tree.Group], short) -> Iterator[str]:  # type: ignore[no-untyped-def]
+def _blocks(head: str, groups: Iterable[tree.Group], short: Callable[[str], str]) -> Iterator[str]:
     before = f"  {head}{{"
     for group in groups:
         yield before

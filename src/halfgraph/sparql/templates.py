@@ -1,7 +1,7 @@
 """Templates: texts that differ only in their entities and relations are parsed and translated once."""
 
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union, nodes
+from halfgraph.query.rewriting import rewrite_nodes, with_ids
+from halfgraph.query.tree import Column
 from halfgraph.sparql.names import find
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import Reading, read
@@ -41,34 +42,23 @@ class Template:
         """Return the reading for other names: (entities,), (relations,), or a batch: (n, entities), (n, relations)."""
         entity = {number: entities[..., index] for index, number in enumerate(self.names.entities)}
         relation = {number: relations[..., index] for index, number in enumerate(self.names.relations)}
-        built: dict[int, Query] = {}
-        for node in nodes(self.reading.query):
-            built[id(node)] = _renamed(node, built, entity, relation)
-        variables = {name: built[id(node)] for name, node in self.reading.variables.items()}
-        witnesses = {name: built[id(node)] for name, node in self.reading.witnesses.items()}
+
+        def new_relation(old: Column) -> Column:
+            forward, direction = int(old) & ~1, int(old) & 1
+            return _id(relation.get(forward, forward)) + direction
+
+        new = rewrite_nodes(
+            self.reading.query,
+            lambda _, node: with_ids(node, lambda old: _id(entity.get(int(old), old)), new_relation),
+        )
+        variables = {name: new[id(node)] for name, node in self.reading.variables.items()}
+        witnesses = {name: variables[name] for name in self.reading.witnesses}
         return replace(
             self.reading,
-            query=built[id(self.reading.query)],
+            query=new[id(self.reading.query)],
             variables=MappingProxyType(variables),
             witnesses=MappingProxyType(witnesses),
         )
-
-
-def _renamed(
-    node: Query, built: Mapping[int, Query], entity: Mapping[int, Column], relation: Mapping[int, Column]
-) -> Query:
-    """Return a node with other names, from the nodes built before it."""
-    match node:
-        case Anchor():
-            return Anchor(_id(entity.get(int(node.entity), node.entity)))
-        case Project():
-            own = int(node.relation)
-            named = _id(relation.get(own & ~1, own & ~1))
-            return Project(built[id(node.source)], named + (own & 1), node.type_id)
-        case Intersect() | Union():
-            return type(node)(tuple(built[id(part)] for part in node.parts), node.type_id)
-        case Negate():
-            return Negate(built[id(node.part)])
 
 
 def _id(ids: Column) -> Column:

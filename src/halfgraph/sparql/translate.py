@@ -1,19 +1,19 @@
 """Translate normalised patterns to the query tree: alternatives become unions, what must not match negations."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.patterns import Edge
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.names import Names
 from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, display, scoped, variables_of
 from halfgraph.sparql.ordering import Link, Net, directed
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.scanner import Place
-from halfgraph.sparql.syntax_tree import Iri, Triple, Variable, walk
+from halfgraph.sparql.syntax_tree import Iri, Span, Triple, Variable, walk
 from halfgraph.sparql.unsupported import MOST_CHOICES, refused
 
 
@@ -35,25 +35,17 @@ class Patterns:
                 raise translator.error("only negative", name)
         net.check(translator.error)
         order = net.order()
-        return _build(directed(self.links, order), self.types, order, self.parts)
+        edges = directed(self.links, order)
+        found: dict[str, Query] = {}
+        for variable in order:
+            sources = ((edge, edge.source) for edge in edges if edge.target == variable)
+            parts = [Project(found[one] if isinstance(one, str) else one, edge.relation) for edge, one in sources]
+            node = _simplest([*parts, *self.parts.get(variable, ())], self.types.get(variable))
+            found[variable] = replace(node, name=variable, span=translator.spans.get(variable))
+        return found
 
 
-def _build(
-    edges: Sequence[Edge], types: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
-) -> dict[str, Query]:
-    """Return the node of each variable; the order has each variable after its sources."""
-    found: dict[str, Query] = {}
-    for variable in order:
-        parts: list[Query] = []
-        for edge in edges:
-            if edge.target == variable:
-                source = edge.source if isinstance(edge.source, Anchor) else found[edge.source]
-                parts.append(Project(source, edge.relation))
-        found[variable] = _variable([*parts, *others.get(variable, ())], types.get(variable))
-    return found
-
-
-def _variable(parts: Sequence[Query], type_id: int | None) -> Query:
+def _simplest(parts: Sequence[Query], type_id: int | None) -> Query:
     """Return the node of a variable in its simplest form."""
     match parts:
         case [Project() as only]:
@@ -73,19 +65,25 @@ class Translator:
     request: Request
     items: Items  # of the whole query
 
-    @property
+    @cached_property
     def names(self) -> Names:
         """The lookup of names."""
         return Names(self.graph, self.request)
+
+    @cached_property
+    def spans(self) -> dict[str, Span]:
+        """Where each variable first occurs in the patterns."""
+        found = sorted((node.span, node.name) for node in walk(self.items) if isinstance(node, Variable))
+        return {name: span for span, name in reversed(found)}
 
     def error(self, feature: str, name: str, **fields: object) -> SparqlError:
         """Return the error for a variable, with the place where it first occurs."""
         return refused(feature, self.place(name), name=display(name), **fields)
 
     def place(self, name: str) -> Place | None:
-        """Return where a variable first occurs in the patterns."""
-        named = (node for node in walk(self.items) if isinstance(node, Variable) and node.name == name)
-        return self.request.source.place_of(min(named, key=lambda node: node.span, default=None))
+        """Return line and column of the first occurrence of a variable."""
+        span = self.spans.get(name)
+        return None if span is None else self.request.source.place(span[0])
 
     def nodes(self, items: Items, target: str) -> dict[str, Query]:
         """Return the node of each variable, or of the target alone where alternatives have to be expanded.

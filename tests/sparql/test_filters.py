@@ -8,8 +8,8 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store
 from halfgraph.query.exact import Exact
-from halfgraph.sparql.allowing import allowed
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.filters import passes_filters
+from halfgraph.sparql.read import read
 from making import made
 
 TOWNS = """
@@ -32,7 +32,7 @@ def town(graph: Graph, text: str) -> list[str]:
     """The exact answers that pass, by their last names."""
     reading = read(text, graph)
     found = Exact(graph.whole).answers(reading.query)
-    kept = found[allowed(open_store(graph), reading, graph, found.tolist())]
+    kept = found[passes_filters(open_store(graph), reading.tests, reading.target, graph, found.tolist())]
     return sorted(graph.entities.name(int(entity)).rpartition("/")[2] for entity in kept)
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_asked_where_nothing_is_restricted(towns: Graph) -> None:
 
     reading = read("SELECT ?x { ?x :in :Italy }", towns)
     assert reading.restriction == ""
-    assert allowed(never, reading, towns, [0, 1]).tolist() == [True, True]
+    assert passes_filters(never, reading.tests, reading.target, towns, [0, 1]).tolist() == [True, True]
 
 
 def test_entities_are_asked_about_by_the_thousand(towns: Graph) -> None:
@@ -89,7 +89,7 @@ def test_entities_are_asked_about_by_the_thousand(towns: Graph) -> None:
         asked.append(text)
         return ["http://t/Rome"]
 
-    found = allowed(ask, reading, towns, np.full(2_500, rome))
+    found = passes_filters(ask, reading.tests, reading.target, towns, np.full(2_500, rome))
     assert found.shape == (2_500,)
     assert found.all()
     assert len(asked) == 3

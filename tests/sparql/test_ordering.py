@@ -8,11 +8,9 @@ from asking import entity, line_of, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Anchor, Project, children
-from halfgraph.sparql.naming import Named
-from halfgraph.sparql.orientation import orient
-from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.reading import read
-from halfgraph.sparql.tokens import Source
+from halfgraph.sparql.ordering import Net
+from halfgraph.sparql.read import read
+from halfgraph.sparql.unsupported import refused
 
 links = st.sets(st.tuples(st.sampled_from("abcdx"), st.sampled_from("eabcdx")).filter(lambda pair: pair[0] != pair[1]))
 
@@ -33,14 +31,18 @@ def test_the_first_order_of_all_is_found_or_there_is_none(pairs: set[tuple[str, 
     names = sorted({name for pair in pairs for name in pair} - {"e", "x"})
     orders = [(*some, "x") for some in permutations(names) if is_order((*some, "x"), pairs)]
     term = {name: name for name in "abcdx"} | {"e": Anchor(0)}
-    named = Named([(term[first], 0, term[second]) for first, second in pairs])
-    source = Source("SELECT ?x { ?a ?b ?c . ?d ?x ?e }", Prefixes({}, "http://h/"))
+    net = Net.of([(term[first], 0, term[second]) for first, second in pairs], "x")
     if orders:
-        assert tuple(orient(named, "x", source)[0]) == orders[0]
+        net.check(refusing)
+        assert tuple(net.order()) == orders[0]
     else:
         with pytest.raises(SparqlError) as caught:
-            orient(named, "x", source)
+            net.check(refusing)
         assert caught.value.feature in ("untied", "unconnected")
+
+
+def refusing(feature: str, name: str, **fields: object) -> SparqlError:
+    return refused(feature, None, name=name, **fields)
 
 
 def test_in_a_cycle_the_first_order_by_name_is_taken(dbpedia: Graph) -> None:

@@ -5,7 +5,7 @@ import pytest
 from asking import refusal
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.sparql.refusals import REFUSALS
+from halfgraph.sparql.unsupported import UNSUPPORTED
 from making import made
 
 HERE = "?x dbo:guest dbr:Escape_Clause"
@@ -13,8 +13,8 @@ REFUSED = {
     "OPTIONAL": (f"SELECT ?x {{\n {HERE}\n  OPTIONAL {{ ?x dbo:guest ?y }} }}", 3, 3),
     "UNION": (f"SELECT ?x {{ {{ {HERE} }}\nUNION {{ ?y dbo:guest dbr:Escape_Clause }} }}", 1, 15),
     "FILTER": (f"SELECT ?x {{ # FILTER\n {HERE} . ?x dbo:spouse ?y FILTER(?x != ?y) }}", 2, 52),
-    "EXISTS": (f"SELECT ?x {{ {HERE} FILTER(?x != 1 && NOT EXISTS {{ {HERE} }}) }}", 1, 66),
-    "literal type": (f"SELECT ?x {{ {HERE} ; dbo:height ?h FILTER(?h > '5'^^dbo:feet) }}", 1, 77),
+    "EXISTS": (f"SELECT ?x {{ {HERE} FILTER(?x != 1 && NOT EXISTS {{ {HERE} }}) }}", 1, 62),
+    "literal type": (f"SELECT ?x {{ {HERE} ; dbo:height ?h FILTER(?h > '5'^^dbo:feet) }}", 1, 72),
     "negation": (f"SELECT ?x {{ {HERE} MINUS {{ ?y dbo:guest dbr:Escape_Clause }} }}", 1, 44),
     "only negative": (f"SELECT ?x {{ FILTER NOT EXISTS {{ {HERE} }} }}", 1, 33),
     "choices": (
@@ -30,7 +30,7 @@ REFUSED = {
     "GROUP BY": (f"SELECT ?x {{ {HERE} }}\ngroup by ?x", 2, 1),
     "HAVING": (f"SELECT ?x {{ {HERE} }} HAVING(?x > 1)", 1, 46),
     "ORDER BY": (f"SELECT ?x {{ {HERE} }} ORDER BY ?x", 1, 46),
-    "expression": (f"SELECT (?x AS ?y) {{ {HERE} }}", 1, 12),
+    "expression": (f"SELECT (?x AS ?y) {{ {HERE} }}", 1, 15),
     "subquery": (f"SELECT ?x {{ {{ SELECT ?x {{ {HERE} }} }} }}", 1, 15),
     "GRAPH": (f"SELECT ?x {{ GRAPH <http://g/> {{ {HERE} }} }}", 1, 13),
     "SERVICE": (f"SELECT ?x {{ SERVICE <http://127.0.0.1:9/> {{ {HERE} }} }}", 1, 13),
@@ -38,10 +38,10 @@ REFUSED = {
     "form": (f"PREFIX a: <http://a/>\n  ASK {{ {HERE} }}", 2, 3),
     "update": ("PREFIX a: <http://a/>\nINSERT DATA { a:b a:c a:d }", 2, 1),
     "path operator": ("SELECT ?x { ?x dbo:guest/dbo:spouse* dbr:Escape_Clause }", 1, 36),
-    "other words": (f"SELECT ?x {{ LATERAL {{ {HERE} }} }}", 1, 13),
-    "extension": ("SELECT ?x { ?x dbo:guest << dbr:a dbr:b dbr:c >> }", 1, 26),
+    "LATERAL": (f"SELECT ?x {{ LATERAL {{ {HERE} }} }}", 1, 13),
+    "function": (f"SELECT ?x {{ {HERE} FILTER(dbo:near(?x)) }}", 1, 51),
     "several variables": ("SELECT ?x ?y { ?x dbo:guest ?y }", 1, 11),
-    "no variable": ("SELECT * { dbr:Escape_Clause dbo:guest dbr:Escape_Clause }", 1, 8),
+    "no variable": ("SELECT * { dbr:Escape_Clause dbo:guest dbr:Escape_Clause }", 1, 1),
     "missing variable": (f"SELECT ?y {{ {HERE} }}", 1, 8),
     "variable relation": ("SELECT ?p {\n ?x ?p dbr:Escape_Clause }", 2, 5),
     "variable class": (f"SELECT ?x {{ {HERE} ; a ?c }}", 1, 48),
@@ -59,7 +59,7 @@ REFUSED = {
 
 
 def test_every_refusal_has_an_example() -> None:
-    assert set(REFUSED) == set(REFUSALS)
+    assert set(REFUSED) == set(UNSUPPORTED)
 
 
 @pytest.mark.parametrize("feature", REFUSED)
@@ -77,8 +77,8 @@ def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: 
     [
         (
             "SELECT ?x {\n ?x dbo:spouse dbr:Fritz_Feld .\n OPTIONAL { ?x dbo:guest ?y } }",
-            "line 3, column 2: OPTIONAL asks for what may be missing, and here every pattern must hold. Leave the "
-            "optional part out, or ask for it in a query of its own.",
+            "line 3, column 2: OPTIONAL is not supported: every pattern of a predicted query must hold. Remove the "
+            "optional part, or ask for it in a separate query.",
         ),
         (
             "SELECT ?x {\n\n\n ?x    dbo:almaMatter dbr:Escape_Clause }",
@@ -111,28 +111,28 @@ def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: 
         ),
         (
             "SELECT ?x {\n ?x dbo:guest dbr:Escape_Clause .\n ?film dbo:guest ?x }",
-            "line 3, column 2: ?film is not tied to any known entity other than through ?x, so there is nothing to "
-            "predict it from. Add a pattern that ties it to an entity, or leave it out.",
+            "line 3, column 2: ?film is not connected to any known entity other than through ?x, so it cannot be "
+            "predicted. Add a pattern that connects it to an entity, or remove it.",
         ),
         (
             "SELECT ?x { ?x dbo:guest ?y }",
-            "line 1, column 13: ?x is not tied to any known entity, so there is nothing to predict it from. Add a "
-            "pattern that ties it to an entity, or leave it out.",
+            "line 1, column 13: ?x is not connected to any known entity, so it cannot be predicted. Add a pattern that "
+            "connects it to an entity, or remove it.",
         ),
         (
             "SELECT ?x ?y { ?x dbo:guest ?y }",
             "line 1, column 11: the query selects 2 variables (?x, ?y), and none of them can be predicted from the "
-            "others. Select the one whose answers you want, or tie them to known entities.",
+            "others. Select the one that you want, or connect them to known entities.",
         ),
         (
             'SELECT ?x { ?x dbo:guest "escape clause" }',
-            'line 1, column 26: "escape clause" is a literal, and patterns here tie entities to entities. Write the '
-            "entity itself, such as dbr:Escape_Clause, or leave this pattern out.",
+            'line 1, column 26: "escape clause" is a literal; patterns connect entities. Write the entity itself, '
+            "such as dbr:Escape_Clause, or remove this pattern.",
         ),
         (
             "SELECT ?x { ?x dbo:guest -5 }",
-            "line 1, column 27: 5 is a literal, and patterns here tie entities to entities. Write the entity itself, "
-            "or leave this pattern out.",
+            "line 1, column 26: -5 is a literal; patterns connect entities. Write the entity itself, or remove this "
+            "pattern.",
         ),
     ],
 )
@@ -144,7 +144,7 @@ def test_a_refusal_says_what_where_and_what_to_try(dbpedia: Graph, text: str, me
 def test_repetition_in_a_path_is_refused_with_or_without_space(dbpedia: Graph, operator: str) -> None:
     for space in ("", " "):
         error = refusal(f"SELECT ?x {{ ?x dbo:guest{space}{operator} dbr:Escape_Clause }}", dbpedia)
-        assert str(error).startswith(f"line 1, column {25 + len(space)}: the path operator {operator} leaves open")
+        assert str(error).startswith(f"line 1, column {25 + len(space)}: the path operator {operator} is not supported")
 
 
 @pytest.mark.parametrize("path", ["!dbo:guest", "!(dbo:guest|^dbo:spouse)"])
@@ -176,6 +176,6 @@ def test_words_inside_names_strings_and_comments_are_not_taken_for_keywords(dbpe
 def test_the_guide_shows_the_table_of_refusals() -> None:
     guide = (Path(__file__).parents[2] / "docs" / "sparql.md").read_text(encoding="utf-8")
     table = guide.partition("| feature |")[2].partition("\n\n")[0].split("\n")[2:]
-    advice = [row.advice.replace("{{", "{").replace("}}", "}") for row in REFUSALS.values()]
-    rows = zip(REFUSALS.items(), advice, strict=True)
+    advice = [row.advice.replace("{{", "{").replace("}}", "}") for row in UNSUPPORTED.values()]
+    rows = zip(UNSUPPORTED.items(), advice, strict=True)
     assert table == [f"| {feature} | {row.reason} | {said} |" for (feature, row), said in rows]

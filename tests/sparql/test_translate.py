@@ -7,7 +7,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.structures import structure_name
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
 from small_graphs import made_anew
 
 CLAUSE = "dbr:Escape_Clause"
@@ -77,8 +77,8 @@ def test_minus_does_not_see_what_comes_after_it(dbpedia: Graph) -> None:
     assert isinstance(read(text, dbpedia).query, Intersect)
     error = refusal(text.replace("MINUS", "FILTER NOT EXISTS"), dbpedia)
     assert str(error).endswith(
-        "NOT EXISTS shares ?x, ?y with what it takes away from, and it must share one variable. Let only the variable "
-        "whose values are to be taken away stand both inside and outside."
+        "NOT EXISTS shares ?x, ?y with the rest of its group; it must share exactly one variable. Rename the other "
+        "variables inside it."
     )
 
 
