@@ -20,10 +20,10 @@ from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.link_predictor import LinkWeights
 from halfgraph.prediction.predictors import FittedWeights
-from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.rendering import to_sparql
 from halfgraph.training.loop import tune_memory
 from halfgraph.workload.sampling import Sampler
 from measure import Verdicts

@@ -20,9 +20,9 @@ from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import quads
 from halfgraph.query.exact import Exact
-from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import STRUCTURES, Structure
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
+from halfgraph.sparql.rendering import to_sparql
 from halfgraph.workload.folder import Counts, Plan, sample, warm_up
 from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions, Sampler

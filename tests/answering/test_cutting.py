@@ -1,14 +1,6 @@
-"""LIMIT and OFFSET taken out of a text, wherever they stand."""
+"""LIMIT and OFFSET over known answers and then predicted ones."""
 
-import pytest
-
-from halfgraph.answering.cutting import Cut, uncut
-
-
-@pytest.mark.parametrize("cut", ["LIMIT 3", "OFFSET 2", "limit 3 offset 2", "OFFSET 2\nLIMIT 3 # LIMIT 4"])
-def test_the_text_without_its_cut_is_the_rest(graph, cut):
-    text = "SELECT ?limit { ?limit <LIMIT> <city0> } "
-    assert uncut(text + cut, graph).split("#")[0].strip() == text.strip()
+from halfgraph.answering.cutting import Cut
 
 
 def test_predicted_answers_fill_what_known_ones_leave():

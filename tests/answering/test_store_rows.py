@@ -8,6 +8,7 @@ from asked import ENDLESS
 from halfgraph.answering.store_rows import Facts, Names, TimedStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.store import store_folder
+from halfgraph.sparql.read import request_of
 
 
 @pytest.mark.parametrize("text", ["person3", "http://halfgraph.local/person3", "<person3>", ":person3", "Person3"])
@@ -23,11 +24,11 @@ def test_the_nearest_names_are_told_for_one_that_is_not_there(graph):
 
 
 def test_with_a_time_limit_the_same_rows_come_back_and_a_long_query_is_stopped(graph):
-    text = "SELECT ?x { ?x <lives_in> <city0> } ORDER BY ?x"
+    query = request_of("SELECT ?x { ?x <lives_in> <city0> } ORDER BY ?x", graph).tree
     limited = Facts(graph, time_limit=20)
-    assert limited.rows(text) == Facts(graph).rows(text)
+    assert limited.rows(query) == Facts(graph).rows(query)
     with pytest.raises(TimeLimit):
-        limited.rows(ENDLESS, seconds=0.3)
+        limited.rows(request_of(ENDLESS, graph).tree, seconds=0.3)
     limited.timed.close()
 
 

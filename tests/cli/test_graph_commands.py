@@ -303,7 +303,19 @@ def test_stats_and_build_of_no_graph_get_one_line(run: Run) -> None:
         ("stats", "missing"): "missing: no such folder",
         ("build", "missing", "--out", "out"): "missing: no such folder",
         ("build", "graph", "--seeds", "missing.txt", "--out", "out"): "missing.txt: no such file",
-        ("build", "graph", "--seeds-query", "SELECT", "--out", "out"): "--seeds-query: error at 1:7",
+        (
+            "build",
+            "graph",
+            "--seeds-query",
+            "SELECT",
+            "--out",
+            "out",
+        ): "--seeds-query, line 1, column 7: the query ends too early",
+        ("build", "graph", "--seeds-query", "SELECT ?x { SERVICE <http://127.0.0.1:9/> {} }", "--out", "out"): (
+            "--seeds-query, line 1, column 13: SERVICE is refused"
+        ),
+        ("build", "graph", "--seeds-query", "CLEAR ALL", "--out", "out"): "--seeds-query, line 1, column 1: CLEAR",
+        ("build", "graph", "--seeds-query", "ASK {}", "--out", "out"): "--seeds-query: is not a SELECT query",
         ("build", "graph", "--seeds", "a", "--seeds-query", "b", "--out", "out"): "--seeds",
         ("build", "graph", "--degree", "9", "--out", "out"): "graph: no triple is left of 1. Lower --degree",
         ("stats", "graph", "--plot", "x.nonsense"): "x.nonsense: the picture cannot be written",

@@ -14,8 +14,8 @@ from halfgraph.prediction.calibration_fitting import (
 )
 from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.query.exact import Exact
-from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import STRUCTURES
+from halfgraph.sparql.rendering import to_sparql
 from small_runs import people
 
 

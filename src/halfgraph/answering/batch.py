@@ -17,9 +17,11 @@ from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query
-from halfgraph.sparql.reading import Reading
-from halfgraph.sparql.templates import Names as Named
+from halfgraph.sparql.queries import count
+from halfgraph.sparql.read import Reading
+from halfgraph.sparql.syntax_tree import Iri, Triple, Variable
 from halfgraph.sparql.templates import Template
+from halfgraph.sparql.templates import TextNames as Named
 
 AT_ONCE = 1 << 24  # cosines in memory at a time: 64 MB
 Ids = NDArray[np.int32]
@@ -102,7 +104,7 @@ class Batches:
         """Whether all statements of a relation in the store are triples of the graph."""
         if relation not in self._complete:
             iri = self.names.relation(2 * relation).entity
-            rows = self.facts.rows(f"SELECT (COUNT(*) AS ?n) {{ ?s <{iri}> ?o }}").bindings
+            rows = self.facts.rows(count([Triple(Variable("s"), Iri(iri), Variable("o"))], "n")).bindings
             self._complete[relation] = int(rows[0]["n"]["value"]) == self._counts[relation]
         return self._complete[relation]
 

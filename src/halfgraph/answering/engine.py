@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.answering.batch import Batches, gather
-from halfgraph.answering.cutting import Cut, uncut
+from halfgraph.answering.cutting import Cut
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
 from halfgraph.answering.predicting import Predicting
@@ -28,15 +28,14 @@ from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import FittedWeights, Predictors
 from halfgraph.query.exact import Exact
 from halfgraph.query.program import compile_query
-from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.reading import Reading
-from halfgraph.sparql.refusals import refuse_service
+from halfgraph.sparql.queries import unlimited
+from halfgraph.sparql.read import Reading, request_of
+from halfgraph.sparql.syntax_tree import Select
 from halfgraph.sparql.templates import Templates
-from halfgraph.sparql.tokens import Source
 from halfgraph.training.run import load_encoder
 
 # Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
-NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "length", "nesting", "form"})
+NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting", "form"})
 LARGE = 200_000  # entities from which on several threads are quicker than one
 
 
@@ -124,7 +123,7 @@ class Engine:
             assert reason is not None
             raise reason
         laid, number = Laid.of(reading), self.names.resolve(entity)
-        rows = self.facts.rows(uncut(text, self.graph)).bindings
+        rows = self.facts.rows(unlimited(self._select(text))).bindings
         known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
         vectors = look(self.index.encoder, laid).vectors[laid.target]
         scores = self.predicting.scores(mode, reading.query, vectors)
@@ -203,8 +202,13 @@ class Engine:
         except (SparqlError, UnknownName) as error:
             if isinstance(error, SparqlError) and error.feature in NEVER_ASKED:
                 raise
-            refuse_service(Source(text, Prefixes.of(self.graph)))
             return None, error
+
+    def _select(self, text: str) -> Select:
+        """The syntax tree of a text that was read."""
+        tree = request_of(text, self.graph).tree
+        assert isinstance(tree, Select), "other forms are refused"
+        return tree
 
     def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[KnownAnswer]]:
         """The variables and the exact answers: from the store, or by compiled walks where those give the same."""
@@ -212,7 +216,7 @@ class Engine:
             found = self.batches.known(compile_query(reading.query))
             if found is not None:
                 return [reading.target], [self.names.known_entity(reading.target, one) for one in found[0].tolist()]
-        rows = self.facts.rows(text)
+        rows = self.facts.rows(self._select(text))
         return rows.variables, self.names.known(rows)
 
     def _all_known(
@@ -221,7 +225,7 @@ class Engine:
         """The entities that are known to be answers, also those that OFFSET leaves out, and how many to predict."""
         rows, count = known, len(known)
         if reading.offset and (reading.limit is None or len(known) < reading.limit):
-            rows = self.names.known(self.facts.rows(uncut(text, self.graph)))
+            rows = self.names.known(self.facts.rows(unlimited(self._select(text))))
             count = len(rows) - reading.offset
         cells = (answer.row.get(reading.target) for answer in rows)
         found = (None if cell is None else self.names.find(cell.value) for cell in cells)

@@ -16,7 +16,7 @@ from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.query.canonical import identity
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
-from halfgraph.sparql.reading import Reading
+from halfgraph.sparql.read import Reading
 
 LIKELY = 3  # entities shown for a variable
 

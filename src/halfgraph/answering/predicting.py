@@ -17,8 +17,9 @@ from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import Predictors
 from halfgraph.query.tree import Anchor, Query, type_of
-from halfgraph.sparql.allowing import AT_ONCE, allowed
-from halfgraph.sparql.reading import Reading
+from halfgraph.sparql.filters import AT_ONCE, passes_filters
+from halfgraph.sparql.read import Reading
+from halfgraph.sparql.syntax_tree import Select
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Predicting:
         """The likeliest entities that are not known to be answers, and that the store lets pass."""
         among = slice(0, len(self.names.graph.entities)) if any_type else self._among(laid, known)
         wanted = cut.skip + cut.take
-        count = len(self.names.graph.entities) if reading.restriction else wanted
+        count = len(self.names.graph.entities) if reading.tests.elements else wanted
         ways = looked.vectors[laid.target]
         if mode == EMBEDDING:
             ranked = self.index.nearest(ways, count, among=among, without=known)
@@ -65,16 +66,17 @@ class Predicting:
 
     def _let_pass(self, reading: Reading, ranked: list[tuple[int, float]], wanted: int) -> list[tuple[int, float]]:
         """The first so many that the query's tests of literals are true of."""
-        if not reading.restriction:
+        if not reading.tests.elements:
             return ranked
         found: list[tuple[int, float]] = []
 
-        def asked(text: str) -> list[str]:
-            return [row[reading.target]["value"] for row in self.facts.rows(text).bindings]
+        def asked(query: Select) -> list[str]:
+            return [row[reading.target]["value"] for row in self.facts.rows(query).bindings]
 
         for first in range(0, len(ranked), AT_ONCE):
             some = ranked[first : first + AT_ONCE]
-            passes = allowed(asked, reading, self.names.graph, [number for number, _ in some])
+            numbers = [number for number, _ in some]
+            passes = passes_filters(asked, reading.tests, reading.target, self.names.graph, numbers)
             found += [one for one, passing in zip(some, passes.tolist(), strict=True) if passing]
             if len(found) >= wanted:
                 break

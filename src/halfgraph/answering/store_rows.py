@@ -18,16 +18,18 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.syntax_tree import Ask, Select
+from halfgraph.sparql.writer import write
 
 MOST_CACHED = 100_000  # names
 
 
-def query_json(store: Store, text: str, **options: Any) -> bytes:
+def query_json(store: Store, text: str) -> bytes:
     """Return the store's answer to a SELECT or ASK query as SPARQL JSON results."""
     try:
-        result = store.query(text, **options)
-    except SyntaxError as error:
-        raise SparqlError(str(error.msg), feature="syntax", line=error.lineno, column=error.offset) from error
+        result = store.query(text)
+    except (SyntaxError, RuntimeError) as error:
+        raise SparqlError(f"the store cannot answer this: {error}", feature="syntax") from error
     assert isinstance(result, QueryBoolean | QuerySolutions)
     return result.serialize(format=QueryResultsFormat.JSON) or b""
 
@@ -56,11 +58,11 @@ class TimedStore:
         self._worker: WorkerProcess | None = None
         self._lock = threading.Lock()
 
-    def query_json(self, text: str, seconds: float, **options: Any) -> bytes:
+    def query_json(self, text: str, seconds: float) -> bytes:
         """Return the store's answer as `query_json` does; raise TimeLimit when the time is over."""
         with self._lock:
             try:
-                message = self._started().ask({"text": text, **options}, seconds)
+                message = self._started().ask({"text": text}, seconds)
             except (TimeoutError, WorkerDied) as error:
                 self.close()
                 advice = {"advice": "The store ran out of memory."} if isinstance(error, WorkerDied) else {}
@@ -113,24 +115,18 @@ class Facts:
         """The store, opened in a process that can be killed."""
         return TimedStore(store_folder(self.graph, self.view))
 
-    @cached_property
-    def _options(self) -> dict[str, Any]:
-        return {"base_iri": self.graph.namer.base, "prefixes": dict(Prefixes.of(self.graph).namespaces)}
+    def _json(self, query: Select | Ask, seconds: float | None) -> Any:
+        text, limit = write(query), self.time_limit if seconds is None else seconds
+        return json.loads(query_json(self.store, text) if limit is None else self.timed.query_json(text, limit))
 
-    def _json(self, text: str, seconds: float | None) -> Any:
-        limit = self.time_limit if seconds is None else seconds
-        if limit is None:
-            return json.loads(query_json(self.store, text, **self._options))
-        return json.loads(self.timed.query_json(text, limit, **self._options))
-
-    def rows(self, text: str, seconds: float | None = None) -> Rows:
-        """Return the rows of a SELECT query; `seconds` is a time limit for this query."""
-        results = self._json(text, seconds)
+    def rows(self, query: Select, seconds: float | None = None) -> Rows:
+        """Return the rows of a query; `seconds` is a time limit for this query."""
+        results = self._json(query, seconds)
         return Rows(results["head"].get("vars", []), results["results"]["bindings"])
 
-    def holds(self, text: str, seconds: float | None = None) -> bool:
+    def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query."""
-        return bool(self._json(text, seconds)["boolean"])
+        return bool(self._json(query, seconds)["boolean"])
 
 
 @dataclass(frozen=True)

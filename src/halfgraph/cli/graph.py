@@ -10,7 +10,7 @@ import typer
 
 from halfgraph.cli.options import Json, Out, Quiet, Seed
 from halfgraph.cli.output import note, print_json, print_table, progress
-from halfgraph.errors import HalfgraphError, SettingError
+from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
@@ -216,10 +216,22 @@ def build(
             large, names = _fetch_neighbourhood(source, out, names, seeds_query, hops, namespace, ask)
         else:
             large = Graph.open(source)
-            names = query_seeds(large, seeds_query) if seeds_query is not None else names
+            names = query_seeds(large, _store_query(seeds_query, large)) if seeds_query is not None else names
         graph = build(large, out, Recipe(names, hops, namespace, degree), choices, source)
         shutil.rmtree(_pages(out), ignore_errors=True)
     _print_import(graph, json, quiet)
+
+
+def _store_query(text: str, graph: "Graph") -> str:
+    """Return a checked query as the store is asked it."""
+    from halfgraph.sparql.read import request_of
+    from halfgraph.sparql.writer import write
+
+    try:
+        return write(request_of(text, graph).tree)
+    except SparqlError as error:
+        place = {"line": error.line, "column": error.column}
+        raise InputError(error.problem, path="--seeds-query", **place, advice=error.advice) from error
 
 
 def _fetch_neighbourhood(

@@ -24,16 +24,18 @@ def query(
     from halfgraph.graph.folder import Graph
     from halfgraph.graph.store import open_store
     from halfgraph.query.exact import Exact
-    from halfgraph.query.rendering import drawing, one_line, to_sparql
+    from halfgraph.query.rendering import drawing, one_line
     from halfgraph.query.structures import structure_name
-    from halfgraph.sparql.allowing import allowed
-    from halfgraph.sparql.reading import read
+    from halfgraph.sparql.filters import passes_filters
+    from halfgraph.sparql.read import read
+    from halfgraph.sparql.rendering import to_sparql
 
     graph = Graph.open(folder)
     reading = read(sparql_text(sparql), graph)
     answers = Exact(graph.view(view)).answers(reading.query)
-    if reading.restriction:
-        answers = answers[allowed(open_store(graph, view), reading, graph, answers.tolist())]
+    if reading.tests.elements:
+        store = open_store(graph, view)
+        answers = answers[passes_filters(store, reading.tests, reading.target, graph, answers.tolist())]
     kept = answers[reading.offset :][: reading.limit]
     names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
     structure = structure_name(reading.query)

@@ -95,18 +95,14 @@ def read_seeds(path: Path) -> list[str]:
 
 
 def query_seeds(graph: Graph, query: str) -> list[str]:
-    """The entities that a SELECT query over the graph gives for its first variable."""
+    """Return the entities that a query, as `halfgraph.sparql.writer` writes it, gives for its first variable."""
     where = "--seeds-query"
     try:
-        rows = open_store(graph).query(query, base_iri=graph.namer.base, prefixes=graph.description["prefixes"])
+        rows = open_store(graph).query(query)
         if not isinstance(rows, QuerySolutions):
             raise InputError("is not a SELECT query", path=where, advice="Ask for the seeds with SELECT ?seed.")
         names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
-    except SyntaxError as error:
-        raise InputError(
-            excerpt(str(error.msg), 300), path=where, line=error.lineno, column=error.offset, advice="Mend the query."
-        ) from error
-    except (OSError, RuntimeError, ValueError) as error:
+    except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise InputError(f"cannot be answered: {excerpt(str(error), 300)}", path=where) from error
     if not names:
         raise EmptyGraph("has no answer that is an entity", path=where, advice="Try it without its last pattern.")

@@ -7,6 +7,9 @@ from halfgraph.answering.engine import Engine
 from halfgraph.answering.store_rows import Names
 from halfgraph.graph.knowledge_graph import Ids, KnowledgeGraph
 from halfgraph.serving.schema import EntityPage, LiteralValue, Neighbours
+from halfgraph.sparql.queries import select
+from halfgraph.sparql.syntax_tree import Call, Filter, Iri, Triple, Variable
+from halfgraph.sparql.writer import write
 
 MOST_LITERALS = 100
 
@@ -42,8 +45,9 @@ def _literals(engine: Engine, number: int) -> list[LiteralValue]:
     name = engine.graph.entities.name(number)
     if name.startswith("_:"):
         return []
-    text = f"SELECT ?p ?o {{ <{engine.graph.namer.iri(name)}> ?p ?o FILTER isLiteral(?o) }} LIMIT {MOST_LITERALS}"
-    rows = engine.facts.store.query(text)
+    pattern = Triple(Iri(engine.graph.namer.iri(name)), Variable("p"), Variable("o"))
+    literal = Filter(Call("ISLITERAL", (Variable("o"),)))
+    rows = engine.facts.store.query(write(select([pattern, literal], ["p", "o"], limit=MOST_LITERALS)))
     assert isinstance(rows, QuerySolutions)
     pairs = [(row["p"], row["o"]) for row in rows]
     return [LiteralValue(p.value, o.value) for p, o in pairs if isinstance(o, Literal)]

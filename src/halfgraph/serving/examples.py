@@ -11,11 +11,11 @@ from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Exact
-from halfgraph.query.rendering import to_sparql
 from halfgraph.query.structures import inter, path
 from halfgraph.query.tree import Query
 from halfgraph.serving.schema import Example
-from halfgraph.sparql.reading import read
+from halfgraph.sparql.read import read
+from halfgraph.sparql.rendering import to_sparql
 
 FILE = "examples.json"
 COUNT = 6

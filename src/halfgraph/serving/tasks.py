@@ -18,11 +18,11 @@ from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import INTERNAL, Problem, Reply, as_json, problem_of
 from halfgraph.serving.schema import Examples, Limits
-from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.refusals import refuse_service, refuse_size, refuse_update
+from halfgraph.sparql.queries import variables_in
+from halfgraph.sparql.read import request_of
 from halfgraph.sparql.results import Binding, store_rows, write_results
-from halfgraph.sparql.syntax import check
-from halfgraph.sparql.tokens import Source
+from halfgraph.sparql.syntax_tree import Query, Select, Update
+from halfgraph.sparql.writer import write
 
 NOTE = "X-Halfgraph-Note"
 CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
@@ -68,11 +68,11 @@ def handle(context: WorkerContext, job: Job) -> Message:
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
     """The exact answer to any query that the store can answer."""
-    source = _source(context, job["query"])
-    result, limit = _ask_store(context, source, job), context.limits.rows
+    query = _query(context, job["query"])
+    result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = [variable.value for variable in result.variables]
-        shown = [name for name in _selected(source) if name in variables] or variables
+        shown = [name for name in _selected(query) if name in variables] or variables
         return _table(shown, list(islice(store_rows(result), limit + 1)), limit, job)
     if isinstance(result, QueryBoolean):
         form, media = table_format(job["accept"], job["format"])
@@ -92,22 +92,18 @@ def _cut(count: int, limit: int) -> dict[str, str]:
     return {CUT: f"only the first {limit} are given"} if count > limit else {}
 
 
-def _selected(source: Source) -> list[str]:
+def _selected(query: Query) -> list[str]:
     """The variables of SELECT * in order of appearance, which the store would sort by name."""
-    words = source.tokens[source.prologue_end + 1 :]
-    if not next((token for token in words if not token.says("DISTINCT", "REDUCED")), words[0]).says("*"):
-        return []
-    return list(dict.fromkeys(token.text[1:] for token in source.tokens if token.type_id == "variable"))
+    return variables_in(query) if isinstance(query, Select) and not query.projection else []
 
 
 def predict(context: WorkerContext, job: Job) -> Reply:
     """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
-    source = _source(context, job["query"])
+    query = _query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
-    form = source.tokens[source.prologue_end].text.upper()
-    if form != "SELECT":
-        return _exact(context, job, f"{form} has no answers to rank")
+    if not isinstance(query, Select):
+        return _exact(context, job, f"{type(query).__name__.upper()} has no answers to rank")
     try:
         answers = _ask_engine(context, job, explain=False)
     except UnknownName as error:  # by the standard, an unknown name gives no row
@@ -127,7 +123,7 @@ def _with_note(reply: Reply, note: str) -> Reply:
 
 def ask(context: WorkerContext, job: Job) -> Reply:
     """Known and predicted answers with an explanation, as JSON; known rows beyond the limit are left out."""
-    _source(context, job["query"])
+    _query(context, job["query"])
     answers = _ask_engine(context, job, explain=True)
     count, limit = len(answers.known), context.limits.rows
     if count > limit:
@@ -143,7 +139,7 @@ def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
 
 def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
-    _source(context, job["query"])
+    _query(context, job["query"])
     return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
 
 
@@ -154,29 +150,25 @@ def counts(context: WorkerContext) -> dict[str, int]:
     return {"triples": len(context.engine.facts.store), **sizes}
 
 
-def _source(context: WorkerContext, text: str) -> Source:
-    """Read a query; refuse one that is too long, an update, not SPARQL, or that calls other servers."""
-    source = Source(text, Prefixes.of(context.engine.graph))
+def _query(context: WorkerContext, text: str) -> Query:
+    """Parse a query; refuse one that is too long, an update, not SPARQL, or that calls other servers."""
     limit = context.limits.query
     if len(text) > limit:
         raise Problem(413, f"the query is longer than {limit:,} characters", advice="Send a shorter one.")
-    refuse_size(source)
-    refuse_update(source)
-    refuse_service(source)
-    check(source)
-    return source
+    tree = request_of(text, context.engine.graph).tree
+    assert not isinstance(tree, Update), "updates are refused"
+    return tree
 
 
-def _ask_store(context: WorkerContext, source: Source, job: Job) -> Any:
+def _ask_store(context: WorkerContext, query: Query, job: Job) -> Any:
     """Query the store; its result must stay in this thread."""
     dataset: dict[str, Any] = {}
     if job["default"] is not None or job["named"] is not None:  # the request's graphs override those of the query
         dataset = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
-    options = {"base_iri": source.defaults.base, "prefixes": dict(source.defaults.namespaces), **dataset}
     try:
-        return context.engine.facts.store.query(source.strict(), **options)
-    except SyntaxError as error:
-        raise InputError(str(error.msg), line=error.lineno, column=error.offset) from error
+        return context.engine.facts.store.query(write(query), **dataset)
+    except (SyntaxError, RuntimeError) as error:
+        raise InputError(f"the store cannot answer this: {error}") from error
 
 
 def _graphs(iris: Sequence[str] | None) -> list[NamedNode]:

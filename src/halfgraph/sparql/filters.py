@@ -16,7 +16,7 @@ from halfgraph.sparql.syntax_tree import Group, Iri, Literal, Select, Term, Trip
 from halfgraph.sparql.writer import write
 
 AT_ONCE = 1_000  # entities asked about in one query
-Ask = Callable[[str], Iterable[str]]  # returns the IRIs that answer a query of one variable
+Ask = Callable[[Select], Iterable[str]]  # returns the IRIs that answer a query of one variable
 
 
 def split_tests(items: Items, target: str, names: Names) -> tuple[Items, Items]:
@@ -108,12 +108,12 @@ def passes_filters(
     found: set[str] = set()
     for first in range(0, len(terms), AT_ONCE):
         iris = [term.value for term in terms[first : first + AT_ONCE] if not isinstance(term, BlankNode)]
-        found |= set(ask(write(restricted(tests, target, iris))))
+        found |= set(ask(restricted(tests, target, iris)))
     return np.array([not isinstance(term, BlankNode) and term.value in found for term in terms], dtype=bool)
 
 
 def _ask(store: Store) -> Ask:
-    return lambda text: [row[0].value for row in store.query(text)]  # type: ignore[union-attr]
+    return lambda query: [row[0].value for row in store.query(write(query))]  # type: ignore[union-attr]
 
 
 def restricted(tests: Group, target: str, iris: Iterable[str]) -> Select:

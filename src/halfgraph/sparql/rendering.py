@@ -17,17 +17,29 @@ from halfgraph.sparql.writer import write
 
 def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
     """Return SPARQL with the answers of a query, one pattern a line, and declarations of the prefixes that it uses."""
-    prefixes = Prefixes.of(graph)
-    iris: list[str] = []
-
-    def short(iri: str) -> str:
-        iris.append(prefixes.short(iri))
-        return iris[-1]
-
+    prefixes, iris = Prefixes.of(graph), list[str]()
+    name = _naming(prefixes, iris)
     group = Elements(graph).group(flatten(query, target))
-    body = "\n".join(line for element in group.elements for line in _lines(element, short))
+    body = "\n".join(line for element in group.elements for line in _lines(element, name))
     head = "".join(f"{line}\n" for line in prefixes.declarations(iris))
     return f"{head}SELECT DISTINCT ?{target} WHERE {{\n{body}\n}}\n"
+
+
+def short_text(query: tree.Query, prefixes: Prefixes) -> str:
+    """Return a query with short names and the declarations of their prefixes, on one line."""
+    iris: list[str] = []
+    text = write(query, _naming(prefixes, iris))
+    return " ".join([*prefixes.declarations(iris), text])
+
+
+def _naming(prefixes: Prefixes, used: list[str]) -> Callable[[str], str]:
+    """Return a function that shortens IRIs and adds them to a list."""
+
+    def short(iri: str) -> str:
+        used.append(prefixes.short(iri))
+        return used[-1]
+
+    return short
 
 
 def _lines(element: tree.Node, short: Callable[[str], str]) -> Iterator[str]:

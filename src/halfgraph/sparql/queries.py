@@ -1,0 +1,47 @@
+"""Queries for the store, as syntax trees: derived from a query, or made of patterns."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from halfgraph.sparql.syntax_tree import (
+    Aggregate,
+    Ask,
+    Element,
+    Group,
+    Modifiers,
+    Named,
+    Node,
+    Select,
+    Variable,
+    walk,
+)
+
+
+def unlimited(query: Select) -> Select:
+    """Return a query without its LIMIT and OFFSET."""
+    return replace(query, modifiers=replace(query.modifiers, limit=None, offset=None))
+
+
+def select(
+    elements: Iterable[Element], variables: Sequence[str] = (), *, distinct: bool = False, limit: int | None = None
+) -> Select:
+    """Return the query for some variables of patterns, or for all of them."""
+    names = tuple(map(Variable, variables))
+    modifiers = Modifiers(limit=limit)
+    return Select(names, Group(tuple(elements)), duplicates="DISTINCT" if distinct else "", modifiers=modifiers)
+
+
+def ask(elements: Iterable[Element]) -> Ask:
+    """Return the query whether patterns match at all."""
+    return Ask(Group(tuple(elements)))
+
+
+def count(elements: Iterable[Element], name: str) -> Select:
+    """Return the query for the number of matches of patterns, by a name."""
+    return Select((Named(Aggregate("COUNT", None), Variable(name)),), Group(tuple(elements)))
+
+
+def variables_in(node: Node) -> list[str]:
+    """Return the variables of a node in the order of the text."""
+    found = sorted((one.span, one.name) for one in walk(node) if isinstance(one, Variable))
+    return list(dict.fromkeys(name for _, name in found))
