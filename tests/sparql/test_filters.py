@@ -10,6 +10,8 @@ from halfgraph.graph.store import open_store
 from halfgraph.query.exact import Exact
 from halfgraph.sparql.filters import passes_filters
 from halfgraph.sparql.read import read
+from halfgraph.sparql.syntax_tree import Select
+from halfgraph.sparql.writer import write
 from making import made
 
 TOWNS = """
@@ -72,8 +74,8 @@ def test_literals_are_tested_as_the_store_does(towns: Graph, text: str, expected
 
 
 def test_nothing_is_asked_where_nothing_is_restricted(towns: Graph) -> None:
-    def never(text: str) -> list[str]:
-        raise AssertionError(text)
+    def never(query: Select) -> list[str]:
+        raise AssertionError(query)
 
     reading = read("SELECT ?x { ?x :in :Italy }", towns)
     assert reading.restriction == ""
@@ -85,8 +87,8 @@ def test_entities_are_asked_about_by_the_thousand(towns: Graph) -> None:
     reading = read(f"{IN_ITALY} ; :population ?p FILTER(?p > 100000) }}", towns)
     rome = next(number for number, name in enumerate(towns.entities.names) if name.endswith("Rome"))
 
-    def ask(text: str) -> list[str]:
-        asked.append(text)
+    def ask(query: Select) -> list[str]:
+        asked.append(write(query))
         return ["http://t/Rome"]
 
     found = passes_filters(ask, reading.tests, reading.target, towns, np.full(2_500, rome))
