@@ -14,7 +14,7 @@ await rm(OUT, { recursive: true, force: true });
 await mkdir(OUT, { recursive: true });
 const result = await build({
   absWorkingDir: HERE,
-  entryPoints: { page: "src/main.ts", theme: "src/theme-first.ts", look: "src/look/look.css" },
+  entryPoints: { page: "src/main.ts", theme: "src/theme-first.ts", styles: "src/styles/styles.css" },
   bundle: true,
   minify: true,
   format: "esm",

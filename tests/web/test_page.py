@@ -89,11 +89,22 @@ def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: 
     visit.shoot("not-and-or")
 
 
-def test_the_method_of_prediction_is_chosen_and_in_the_link(visit: Visit) -> None:
+def test_the_prediction_mode_is_chosen_and_in_the_link(visit: Visit) -> None:
     page = visit.ask(LEFT)
-    page.get_by_label("Method").select_option("embedding")
-    expect(page.locator(".way")).to_contain_text("by embedding")
-    assert "mode=vector" in page.url
+    modes = page.get_by_label("Mode").locator("option").all_inner_texts()
+    assert modes == ["default", *page.request.get(f"{visit.address}/api/info").json()["modes"]]
+    page.get_by_label("Mode").select_option("embedding")
+    expect(page.locator(".summary .mode")).to_contain_text("embedding")
+    assert "mode=embedding" in page.url
+
+
+def test_a_link_with_the_earlier_names_of_options_still_works(visit: Visit) -> None:
+    page = visit.open(LEFT)
+    page.wait_for_selector(".summary")
+    page.goto(page.url + "&mode=vector&least=0.25")
+    expect(page.locator(".summary")).to_be_visible()
+    expect(page.get_by_label("Mode")).to_have_value("embedding")
+    expect(page.get_by_label("Confidence")).to_have_value("0.25")
 
 
 def test_a_click_on_an_answer_shows_its_witness_drawn_and_listed(visit: Visit) -> None:
@@ -213,10 +224,10 @@ def test_an_empty_query_says_which_part_fails_and_leads_to_the_query_without_it(
     reason = page.locator("details.empty")
     if reason.get_attribute("open") is None:
         reason.locator("summary").click()
-    expect(reason).to_contain_text("Nothing in the graph fits")
+    expect(reason).to_contain_text("The graph has no match for")
     expect(reason.locator("pre")).to_contain_text("Catcher")
     visit.shoot("empty")
-    reason.get_by_role("link", name="Ask the query without").click()
+    reason.get_by_role("link", name="Run the query without").click()
     expect(page.locator("tr.answer.known").first).to_be_visible()
     assert in_editor(page) != NONE
 

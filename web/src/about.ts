@@ -1,14 +1,14 @@
-/** The dialog about the graph, the model and the server, with the same facts as /api/info. */
+/** The dialog about the graph, the model and the server, from /api/info. */
 import { html, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import * as icons from "./icons";
-import { Plain } from "./plain";
+import { PageElement } from "./page-element";
 import type { Info } from "./types";
-import { count } from "./words";
+import { count } from "./format";
 
 const MANY = 6;
 const DIGITS = 6; // of numbers with a fraction
 
-/** A value of the server's JSON, as people read it. */
+/** A value of the JSON as text. */
 function value(one: unknown): TemplateResult | string {
   if (typeof one === "number") return Number.isInteger(one) ? count(one) : String(Number(one.toPrecision(DIGITS)));
   if (one === null || one === undefined) return "–";
@@ -18,7 +18,7 @@ function value(one: unknown): TemplateResult | string {
   return text.includes("\n") ? html`<details><summary>Show</summary><pre tabindex="0">${text}</pre></details>` : text;
 }
 
-/** Some facts in sight, many behind a word. */
+/** Facts, folded if there are many. */
 function folded(all: Record<string, unknown>): TemplateResult {
   const size = Object.keys(all).length;
   return size > MANY ? html`<details><summary>Show all ${size}</summary>${facts(all)}</details>` : facts(all);
@@ -31,7 +31,7 @@ function facts(all: Record<string, unknown>): TemplateResult {
   </dl>`;
 }
 
-export class AboutDialog extends Plain {
+export class AboutDialog extends PageElement {
   static override properties: PropertyDeclarations = { info: { attribute: false } };
   declare info: Info | null;
 

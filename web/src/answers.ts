@@ -1,21 +1,21 @@
-/** The answers in one table: known ones first, then predicted ones by rank; a row opens to its reason. */
+/** The table of answers: known ones first, then predicted ones by rank; a row opens to its explanation. */
 import { html, nothing, svg, type PropertyDeclarations } from "lit";
 import { repeat } from "lit/directives/repeat.js";
 import * as icons from "./icons";
-import { toEntity } from "./place";
-import { Plain } from "./plain";
-import { save, toCsv } from "./saving";
+import { toEntity } from "./url-state";
+import { PageElement } from "./page-element";
+import { save, toCsv } from "./download";
 import type { Answers, KnownAnswer, PredictedAnswer } from "./types";
 import "./witness";
-import { count, percent, score } from "./words";
+import { count, percent, score } from "./format";
 
 type Show = "all" | "known" | "predicted";
 export type Row = (KnownAnswer & { source: "known"; times: number }) | (PredictedAnswer & { source: "predicted" });
 
-const FEW = 10; // known rows shown at first, so that the predicted ones are in sight
-const STEP = 200; // and then at once, so that thousands stay quick
+const FEW = 10; // known rows at first, so that predicted ones are visible
+const STEP = 200; // rows to add at a time
 
-/** All answers as rows, in the order in which they are shown. */
+/** All answers as rows, in display order. */
 export function rowsOf(answers: Answers): Row[] {
   return [
     ...knownOf(answers),
@@ -23,31 +23,30 @@ export function rowsOf(answers: Answers): Row[] {
   ];
 }
 
-/** The known answers, named by what was asked for; equal rows, of which SPARQL may give many, are one. */
+/** The known answers by the target variable; equal rows, of which SPARQL may return many, are one. */
 function knownOf(answers: Answers): Row[] {
-  const [asked = ""] = columnsOf(answers);
-  const found = new Map<string, Row & { times: number }>();
+  const [target = ""] = columnsOf(answers);
+  const rows = new Map<string, Row & { times: number }>();
   for (const one of answers.known) {
     const key = JSON.stringify(one.row);
-    const same = found.get(key);
+    const same = rows.get(key);
     if (same) same.times += 1;
     else {
-      const term = one.row[asked];
+      const term = one.row[target];
       const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, type: null } : {};
-      found.set(key, { ...one, ...named, source: "known", times: 1 });
+      rows.set(key, { ...one, ...named, source: "known", times: 1 });
     }
   }
-  return [...found.values()];
+  return [...rows.values()];
 }
 
-/** The variables in columns: the asked one first, since predictions are for it. */
+/** The variables as columns: the target first, since predictions are for it. */
 export function columnsOf(answers: Answers): string[] {
-  const target = answers.target;
-  const asked = target && answers.variables.includes(target) ? target : answers.variables[0];
-  return [asked ?? "answer", ...answers.variables.filter((name) => name !== asked)];
+  const target = answers.variables.includes(answers.target) ? answers.target : answers.variables[0];
+  return [target ?? "answer", ...answers.variables.filter((name) => name !== target)];
 }
 
-export class AnswerTable extends Plain {
+export class AnswerTable extends PageElement {
   static override properties: PropertyDeclarations = {
     answers: { attribute: false },
     query: { type: String },
@@ -92,9 +91,9 @@ export class AnswerTable extends Plain {
     const rows = this.#rows;
     const columns = columnsOf(answers);
     const type = typeOf(rows);
-    const sought = this.words.trim().toLowerCase();
+    const wanted = this.words.trim().toLowerCase();
     const shown = rows.filter(
-      (row) => (this.show === "all" || row.source === this.show) && (!sought || said(row).includes(sought)),
+      (row) => (this.show === "all" || row.source === this.show) && (!wanted || textOf(row).includes(wanted)),
     );
     return html`${this.#tools(answers, shown, columns)}
       <div class="table">
@@ -105,10 +104,10 @@ export class AnswerTable extends Plain {
               ${columns.map((name, index) =>
                 index
                   ? html`<th class="other" scope="col">${name}</th>`
-                  : html`<th class="asked" scope="col">${name}${type ? html` <span>(${type})</span>` : nothing}</th>`,
+                  : html`<th class="target" scope="col">${name}${type ? html` <span>(${type})</span>` : nothing}</th>`,
               )}
               <th class="source" scope="col">Source</th>
-              ${answers.predicted.length ? html`<th class="sure" scope="col">${sureWord(answers)}</th>` : nothing}
+              ${answers.predicted.length ? html`<th class="confidence" scope="col">${confidenceTitle(answers)}</th>` : nothing}
             </tr>
           </thead>
           <tbody @keydown=${this.#step}>
@@ -119,7 +118,7 @@ export class AnswerTable extends Plain {
       ${shown.length ? nothing : html`<p class="plain">No answer matches the filter.</p>`}`;
   }
 
-  /** The rows from one source: of many known ones a few, unless more are wanted. */
+  /** The rows of one source; of many known ones only the first. */
   #part(shown: Row[], source: Row["source"], columns: string[], type: string) {
     const rows = shown.filter((row) => row.source === source);
     const crowd = source === "known" && rows.length < shown.length && rows.length > FEW + 2;
@@ -172,16 +171,16 @@ export class AnswerTable extends Plain {
         <td class="rank">${rank}</td>
         ${columns.map((name, index) => index
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="This row comes ${row.times} times">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, columns)}</td>`)}
+            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="${row.times} equal rows">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, columns)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
-        ${guessed ? html`<td class="sure">${sure(row)}</td>` : nothing}
+        ${guessed ? html`<td class="confidence">${confidenceOf(row)}</td>` : nothing}
       </tr>
       ${open
         ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity} mode=${this.mode}></answer-witness></td></tr>`
         : nothing}`;
   }
 
-  /** Arrow keys go from answer to answer, Escape closes the reason. */
+  /** Arrow keys move between answers, Escape closes the explanation. */
   #step(event: KeyboardEvent): void {
     if (event.key === "Escape") this.open = "";
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -193,7 +192,7 @@ export class AnswerTable extends Plain {
   }
 }
 
-/** The type that all answers have; nothing where they differ. */
+/** The common type of all answers, or an empty text. */
 const typeOf = (rows: Row[]) => (rows.every((row) => row.type === rows[0]?.type) ? (rows[0]?.type ?? "") : "");
 
 const linked = (iri: string, label: string) => html`<a href=${toEntity(iri)}>${label}</a>`;
@@ -202,7 +201,7 @@ function head(row: Row, open: boolean) {
   return html`<button class="label" aria-expanded=${open} title="Why this is an answer">${icons.right()}<span>${row.label}</span></button>`;
 }
 
-/** The other variables below the answer, where a narrow screen has no room for columns. */
+/** The other variables below the answer, for a narrow screen. */
 function asides(row: Row, columns: string[]) {
   if (row.source !== "known") return nothing;
   return columns
@@ -211,8 +210,8 @@ function asides(row: Row, columns: string[]) {
     .map((name) => html`<span class="aside type">${name}: ${termOf(row, name)}</span>`);
 }
 
-/** Everything that a row says, in lower case, for the filter. */
-function said(row: Row): string {
+/** The text of a row in lower case, for the filter. */
+function textOf(row: Row): string {
   const terms = row.source === "known" ? Object.values(row.row).flatMap((term) => [term.label ?? "", term.value]) : [];
   return [row.label, row.type ?? "", row.entity, row.source, ...terms].join("\n").toLowerCase();
 }
@@ -223,11 +222,11 @@ function termOf(row: Row, name: string) {
   return term ? (term.label ?? term.value) : html`<span class="type">–</span>`;
 }
 
-const sureWord = (answers: Answers) =>
+const confidenceTitle = (answers: Answers) =>
   answers.predicted.length && answers.predicted.every((one) => one.confidence == null) ? "Score" : "Confidence";
 
-/** A bar with its number; a known answer has nothing to be sure about. */
-function sure(row: Row) {
+/** The confidence as a bar with its number; a known answer has none. */
+function confidenceOf(row: Row) {
   if (row.source === "known") return html`<span class="type">in the graph</span>`;
   const share = row.confidence ?? Math.min(1, Math.max(0, row.score));
   const words = row.confidence == null ? score(row.score) : percent(row.confidence);

@@ -1,8 +1,8 @@
-/** The server, as functions: each gives the JSON of one address or throws a Refusal or Gone. */
+/** The server's API: each function returns the JSON of one path, or throws ApiError or Unreachable. */
 import type { Answers, CompletionItem, EntityPage, Example, Fault, Info, Witness } from "./types";
 
-/** What the server says is wrong with a request. */
-export class Refusal extends Error {
+/** An error that the server reports. */
+export class ApiError extends Error {
   constructor(
     readonly fault: Fault,
     readonly status: number,
@@ -11,19 +11,15 @@ export class Refusal extends Error {
   }
 }
 
-/** The server does not answer at all. */
-export class Gone extends Error {}
+/** The server does not answer. */
+export class Unreachable extends Error {}
 
-/** How to predict; the empty word leaves it to the run. */
-export const MODES = ["", "embedding", "links", "ensemble"] as const;
-export type Mode = (typeof MODES)[number];
-
-/** What is asked: the query, how many predictions, with at least which confidence, and how. */
+/** A query with its options; an empty mode is the run's default. */
 export interface Question {
   query: string;
   top: number;
-  least: number;
-  mode: Mode;
+  minConfidence: number;
+  mode: string;
 }
 
 async function json<T>(path: string, init?: RequestInit): Promise<T> {
@@ -32,10 +28,10 @@ async function json<T>(path: string, init?: RequestInit): Promise<T> {
     response = await fetch(path, { ...init, headers: { accept: "application/json", ...init?.headers } });
   } catch (error) {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
-    throw new Gone("The server does not answer.");
+    throw new Unreachable("The server does not answer.");
   }
   const body: unknown = await response.json().catch(() => null);
-  if (!response.ok) throw new Refusal(faultOf(body, response), response.status);
+  if (!response.ok) throw new ApiError(faultOf(body, response), response.status);
   return body as T;
 }
 
@@ -57,17 +53,17 @@ function post<T>(path: string, body: object, signal?: AbortSignal): Promise<T> {
 
 /** The body of POST /api/ask for a question. */
 export function askBody(question: Question): object {
-  const { query, top, least, mode } = question;
-  return { query, top, ...(least > 0 && { min_confidence: least }), ...(mode && { mode }) };
+  const { query, top, minConfidence, mode } = question;
+  return { query, top, ...(minConfidence > 0 && { min_confidence: minConfidence }), ...(mode && { mode }) };
 }
 
-/** The address of the JSON that the answers on the page are drawn from. */
+/** The path of the JSON behind the answers. */
 export const askAddress = (question: Question) =>
   `/api/ask?${new URLSearchParams(Object.entries(askBody(question)).map(([name, value]) => [name, String(value)]))}`;
 
 export const ask = (question: Question, signal: AbortSignal) => post<Answers>("/api/ask", askBody(question), signal);
 
-export const explain = (query: string, entity: string, mode: Mode) =>
+export const explain = (query: string, entity: string, mode: string) =>
   post<Witness>("/api/explain", { query, entity, ...(mode && { mode }) });
 
 export const complete = async (text: string, what: string, signal: AbortSignal) =>
@@ -76,7 +72,7 @@ export const complete = async (text: string, what: string, signal: AbortSignal) 
 
 export const examples = async () => (await json<{ examples: Example[] }>("/api/examples")).examples;
 
-/** The address of an entity's JSON, which is also what the entity view is drawn from. */
+/** The path of the JSON behind the entity view. */
 export const entityAddress = (iri: string, limit = 20) =>
   `/api/entity?${new URLSearchParams({ iri, limit: String(limit) })}`;
 
@@ -84,7 +80,7 @@ export const entity = (iri: string, limit: number) => json<EntityPage>(entityAdd
 
 export const info = () => json<Info>("/api/info");
 
-/** Whether the server is up again. */
+/** Whether the server answers again. */
 export const healthy = () =>
   fetch("/api/health").then(
     (response) => response.ok,

@@ -1,6 +1,6 @@
 /** A small graph placed by dagre: what it holds, and where each part of it goes. */
 import { graphlib, layout } from "@dagrejs/dagre";
-import { lines } from "./words";
+import { lines } from "./format";
 
 export interface Dot {
   id: string;

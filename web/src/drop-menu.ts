@@ -1,7 +1,7 @@
 /** A button that opens a menu: arrow keys, Home and End move, Escape and a click elsewhere close it. */
 import { html, nothing, type PropertyDeclarations, type TemplateResult } from "lit";
 import * as icons from "./icons";
-import { Plain } from "./plain";
+import { PageElement } from "./page-element";
 
 export interface Choice {
   label: TemplateResult | string;
@@ -9,7 +9,7 @@ export interface Choice {
   run?: () => void;
 }
 
-export class DropMenu extends Plain {
+export class DropMenu extends PageElement {
   static override properties: PropertyDeclarations = {
     label: { type: String },
     choices: { attribute: false },

@@ -16,13 +16,13 @@ import {
   placeholder,
 } from "@codemirror/view";
 import { css, LitElement } from "lit";
-import { completing } from "./completing";
-import { look } from "./editor-look";
+import { completing } from "./completion";
+import { look } from "./editor-theme";
 import type { Fault } from "./types";
 
 const TOKEN = /^(?:<[^>\s]*>?|[?$\w-]*:?[\w.%-]*\w|"[^"\n]*"?|[^\s\w])/;
 
-/** Where a fault is in the text: the word at its line and column, or the last character where that is past the end. */
+/** The range of a fault: the word at its line and column, or the last character if that is past the end. */
 export function stretch(state: EditorState, fault: Fault): { from: number; to: number } | null {
   if (fault.line === null) return null;
   const line = state.doc.line(Math.min(Math.max(fault.line, 1), state.doc.lines));
@@ -35,8 +35,8 @@ export function stretch(state: EditorState, fault: Fault): { from: number; to: n
 }
 
 /**
- * Typing over a selection, done here: chromium would keep the style of what it replaces in a style attribute, which
- * the page's policy forbids and the console would tell.
+ * Types over a selection: Chromium would keep the style of the replaced text in a style attribute, which the page's
+ * Content-Security-Policy forbids.
  */
 const replacing = EditorView.domEventHandlers({
   beforeinput(event, view) {
@@ -66,7 +66,7 @@ export class QueryEditor extends LitElement {
     return this.#view?.state.doc.toString() ?? this.#text;
   }
 
-  /** Replaces the text, as one step that can be undone. */
+  /** Replaces the text in one undoable step. */
   set text(text: string) {
     this.#text = text;
     const view = this.#view;
@@ -74,7 +74,7 @@ export class QueryEditor extends LitElement {
       view.dispatch({ changes: { from: 0, to: view.state.doc.length, insert: text }, selection: { anchor: 0 } });
   }
 
-  /** Marks a fault in the text, or takes the mark away. */
+  /** Marks a fault in the text, or removes the mark. */
   mark(fault: Fault | null): void {
     const view = this.#view;
     if (!view) return;
@@ -83,7 +83,7 @@ export class QueryEditor extends LitElement {
     view.dispatch(setDiagnostics(view.state, marks));
   }
 
-  /** Puts a name where a fault is. */
+  /** Replaces the text at a fault by a name. */
   replace(fault: Fault, name: string): void {
     const view = this.#view;
     const place = view && stretch(view.state, fault);

@@ -1,16 +1,16 @@
-/** One entity and its neighbours, in a panel that the address keeps: every neighbour is a link to its own view. */
+/** The panel of one entity: its literals, and its neighbours as links. */
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { entity, entityAddress, Refusal } from "./api";
+import { entity, entityAddress, ApiError } from "./api";
 import * as icons from "./icons";
-import { toEntity } from "./place";
-import { Plain } from "./plain";
+import { toEntity } from "./url-state";
+import { PageElement } from "./page-element";
 import type { EntityPage, Neighbours } from "./types";
-import { count, many } from "./words";
+import { count, many } from "./format";
 
 const FIRST = 12;
 const MORE = 200;
 
-export class EntityView extends Plain {
+export class EntityView extends PageElement {
   static override properties: PropertyDeclarations = {
     iri: { type: String },
     found: { state: true },
@@ -50,7 +50,7 @@ export class EntityView extends Plain {
       await this.updateComplete;
       if (limit === FIRST) this.querySelector<HTMLElement>("h2")?.focus();
     } catch (error) {
-      if (!(error instanceof Refusal)) this.say("gone");
+      if (!(error instanceof ApiError)) this.say("gone");
       this.fault = error instanceof Error ? error.message : String(error);
     }
   }
@@ -77,13 +77,13 @@ export class EntityView extends Plain {
 
   #page(found: EntityPage) {
     const more = [...found.out, ...found.in].some((group) => group.count > group.others.length);
-    const values = (found.literals ?? []).filter((one) => one.value !== found.label); // the label is the title
+    const values = (found.literals).filter((one) => one.value !== found.label); // the label is the title
     return html`<header>
         <h2 tabindex="-1">${found.label}</h2>
         <p class="type">${found.type ? html`${found.type} · ` : nothing}${many(found.degree, "triple")}</p>
         <p class="iri">${found.entity}</p>
         <p class="more">
-          <button @click=${() => this.say("mention", found.entity)}>Put into the query</button>
+          <button @click=${() => this.say("mention", found.entity)}>Insert into the query</button>
           <a href=${entityAddress(found.entity)} target="_blank">as JSON</a>
         </p>
       </header>
@@ -111,7 +111,7 @@ export class EntityView extends Plain {
   }
 }
 
-/** The last part of an IRI, as a name for people. */
+/** The last part of an IRI. */
 const local = (iri: string) => iri.split(/[/#]/).filter(Boolean).at(-1)?.replaceAll("_", " ") ?? iri;
 
 const waiting = () =>

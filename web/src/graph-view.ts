@@ -1,12 +1,12 @@
 /** A small graph as inline SVG: shapes for roles, line styles for what is known, and every name a link. */
 import { html, svg, nothing, type PropertyDeclarations } from "lit";
 import { arrow, path, placed, word, type Dot, type Line, type PlacedDot, type PlacedLine } from "./drawing";
-import { toEntity } from "./place";
-import { Plain } from "./plain";
+import { toEntity } from "./url-state";
+import { PageElement } from "./page-element";
 
 const LEAST = 0.8; // below this scale text is hard to read, so the drawing scrolls instead
 
-export class GraphView extends Plain {
+export class GraphView extends PageElement {
   static override properties: PropertyDeclarations = {
     dots: { attribute: false },
     drawn: { attribute: false },
@@ -34,7 +34,7 @@ export class GraphView extends Plain {
     super.connectedCallback();
     this.room = Math.floor(this.getBoundingClientRect().width) || 600;
     this.#watch.observe(this);
-    void document.fonts.ready.then(() => this.requestUpdate()); // widths are measured in the font of the page
+    void document.fonts.ready.then(() => this.requestUpdate()); // widths are measured in the page's font
   }
 
   override disconnectedCallback(): void {

@@ -1,12 +1,12 @@
-/** The few icons, drawn in the colour of the text beside them. */
+/** Icons in the colour of the text beside them. */
 import { svg, html, type TemplateResult } from "lit";
 
 const icon = (inside: unknown, name = "") =>
   html`<svg class="icon ${name}" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true">${inside}</svg>`;
 
-/** A full disc: the graph holds it. */
+/** A full disc: known. */
 export const known = (): TemplateResult => icon(svg`<circle cx="8" cy="8" r="5.25" class="full"/>`, "known");
-/** A dashed ring: the model expects it. */
+/** A dashed ring: predicted. */
 export const predicted = (): TemplateResult =>
   icon(svg`<circle cx="8" cy="8" r="5.25" stroke-dasharray="2.4 1.72"/>`, "predicted");
 export const play = (): TemplateResult => icon(svg`<path class="full" d="M5 3.5v9l7-4.5z"/>`);

@@ -1,4 +1,4 @@
-/** The page: the address says what is asked, the server answers, and the parts show it. */
+/** The page: its URL holds the question, the server answers, and the elements show the answers. */
 import { html, nothing, type PropertyDeclarations } from "lit";
 import "./about";
 import type { AboutDialog } from "./about";
@@ -9,25 +9,25 @@ import "./editor";
 import type { QueryEditor } from "./editor";
 import "./entity-view";
 import * as icons from "./icons";
-import * as place from "./place";
-import { Plain } from "./plain";
+import * as urlState from "./url-state";
+import { PageElement } from "./page-element";
 import "./query-drawing";
-import { copy } from "./saving";
+import { copy } from "./download";
 import * as states from "./states";
 import * as theme from "./theme";
 import type { Answers, Example, Fault, Info } from "./types";
-import { count } from "./words";
+import { count } from "./format";
 
 type Doing = "nothing" | "asking" | "answered" | "refused";
 const MAC = navigator.platform.startsWith("Mac");
-const AGAIN = 2000; // milliseconds between two looks for a server that is gone
-const SHOWN = 2500; // milliseconds for which a short message stays
+const RETRY = 2000; // milliseconds between two checks for a server that does not answer
+const SHOWN = 2500; // milliseconds for a short message
 
-export class HalfgraphPage extends Plain {
+export class HalfgraphPage extends PageElement {
   static override properties: PropertyDeclarations = Object.fromEntries(
     ["at", "doing", "answers", "asked", "fault", "gone", "examples", "info", "message", "theme"].map((name) => [name, { state: true }]),
   );
-  declare at: place.Place;
+  declare at: urlState.UrlState;
   declare doing: Doing;
   declare answers: Answers | null;
   declare asked: api.Question | null;
@@ -41,7 +41,7 @@ export class HalfgraphPage extends Plain {
 
   constructor() {
     super();
-    this.at = place.read();
+    this.at = urlState.read();
     this.doing = "nothing";
     this.answers = null;
     this.asked = null;
@@ -71,7 +71,7 @@ export class HalfgraphPage extends Plain {
     return this.querySelector("query-editor") as QueryEditor;
   }
 
-  /** Graph, model and examples; a first visit finds the first example in the editor. */
+  /** Loads graph, model and examples; puts the first example into an empty editor. */
   async #load(): Promise<void> {
     try {
       this.info = await api.info();
@@ -79,23 +79,23 @@ export class HalfgraphPage extends Plain {
       this.examples = await api.examples();
       if (!this.#editor.text) this.#editor.text = this.examples[0]?.query ?? "";
     } catch (error) {
-      if (error instanceof api.Refusal) this.#tell(error.message);
+      if (error instanceof api.ApiError) this.#tell(error.message);
       else this.#lost();
     }
   }
 
-  /** Follows the address. */
+  /** Follows the URL. */
   #arrive(): void {
     const before = this.asked;
-    this.at = place.read();
-    const { query, top, least, mode } = this.at;
+    this.at = urlState.read();
+    const { query, top, minConfidence, mode } = this.at;
     if (!query) {
       if (!this.at.entity) this.#forget();
       return;
     }
     if (this.#editor.text !== query && (!before || before.query !== query)) this.#editor.text = query;
-    const same = before?.query === query && before.top === top && before.least === least && before.mode === mode;
-    if (!same) void this.#ask({ query, top, least, mode });
+    const same = before?.query === query && before.top === top && before.minConfidence === minConfidence && before.mode === mode;
+    if (!same) void this.#ask({ query, top, minConfidence, mode });
   }
 
   #forget(): void {
@@ -104,13 +104,13 @@ export class HalfgraphPage extends Plain {
     this.answers = this.asked = this.fault = null;
   }
 
-  /** Asks what is in the editor now: the address changes and the page follows it. */
+  /** Runs the query in the editor: the URL changes and the page follows it. */
   #run(): void {
     const query = this.#editor.text;
     if (!query.trim()) return;
-    const { top, least, mode } = this.at;
-    const question = { query, top, least, mode };
-    const address = place.write({ ...question, entity: null });
+    const { top, minConfidence, mode } = this.at;
+    const question = { query, top, minConfidence, mode };
+    const address = urlState.write({ ...question, entity: null });
     if (location.hash === address) void this.#ask(question);
     else {
       this.asked = null;
@@ -138,23 +138,23 @@ export class HalfgraphPage extends Plain {
   #refused(error: unknown): void {
     this.answers = null;
     this.doing = "nothing";
-    if (error instanceof api.Refusal) {
+    if (error instanceof api.ApiError) {
       [this.fault, this.doing] = [error.fault, "refused"];
       this.#editor.mark(error.fault);
     } else this.#lost();
   }
 
-  /** The server is gone: says so, and looks for it until it is back. */
+  /** Reports that the server does not answer, and checks until it does. */
   #lost(): void {
     if (this.gone) return;
     this.gone = true;
-    const look = setInterval(async () => {
+    const timer = setInterval(async () => {
       if (!(await api.healthy())) return;
-      clearInterval(look);
+      clearInterval(timer);
       this.gone = false;
       if (!this.info) void this.#load();
       if (this.asked && this.doing !== "answered") void this.#ask(this.asked);
-    }, AGAIN);
+    }, RETRY);
   }
 
   #tell(message: string): void {
@@ -163,21 +163,21 @@ export class HalfgraphPage extends Plain {
   }
 
   async #copy(text: string, what: string): Promise<void> {
-    this.#tell((await copy(text)) ? `${what} copied` : "The browser does not allow copying here");
+    this.#tell((await copy(text)) ? `${what} copied` : "The browser does not allow copying");
   }
 
-  #option(change: Partial<place.Place>): void {
+  #option(change: Partial<urlState.UrlState>): void {
     this.at = { ...this.at, ...change };
     if (this.asked) this.#run();
   }
 
   override render() {
     return html`<a class="skip" href="#answers" @click=${this.#skip}>Skip to the answers</a>
-      ${this.#top()} ${this.gone ? html`<p class="gone" role="alert">${icons.warning()} The server does not answer. This page goes on by itself when it is back.</p>` : nothing}
+      ${this.#top()} ${this.gone ? html`<p class="gone" role="alert">${icons.warning()} The server does not answer. This page continues when it is back.</p>` : nothing}
       <main class="columns" @run=${this.#run} @mention=${(event: CustomEvent<string>) => this.#mention(event.detail)}>
         <section class="ask" aria-label="Query">${this.#asking()}</section>
         <section class="answers" id="answers" aria-label="Answers" aria-busy=${this.doing === "asking"} tabindex="-1">${this.#shown()}</section>
-        <entity-view iri=${this.at.entity ?? ""} @close-entity=${() => (location.hash = place.write({ ...this.at, entity: null }))}></entity-view>
+        <entity-view iri=${this.at.entity ?? ""} @close-entity=${() => (location.hash = urlState.write({ ...this.at, entity: null }))}></entity-view>
       </main>
       <about-dialog .info=${this.info}></about-dialog>
       <p class="unseen" role="status">${this.#spoken()}</p>
@@ -217,15 +217,15 @@ export class HalfgraphPage extends Plain {
         <query-editor @typed=${() => this.fault && this.requestUpdate()}></query-editor>
         <div class="bar options">
           <label>Predictions ${this.#select("top", [5, 10, 25, 100], String)}</label>
-          <label>Confidence ${this.#select("least", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `≥ ${share * 100} %` : "any"))}</label>
-          <label>Method ${this.#select("mode", [...api.MODES], (mode) => states.WAYS[mode]?.replace("by ", "") ?? "automatic")}</label>
+          <label>Confidence ${this.#select("minConfidence", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `≥ ${share * 100} %` : "any"))}</label>
+          <label>Mode ${this.#select("mode", ["", ...(this.info?.modes ?? [])], (mode) => mode || "default")}</label>
         </div>
       </div>
       ${this.#drawn()}`;
   }
 
-  /** A choice of one option; a value that a link brings joins the others. */
-  #select<Name extends "top" | "least" | "mode">(name: Name, values: place.Place[Name][], word: (value: place.Place[Name]) => string) {
+  /** A select of one option; a value from a link is added to the choices. */
+  #select<Name extends "top" | "minConfidence" | "mode">(name: Name, values: urlState.UrlState[Name][], word: (value: urlState.UrlState[Name]) => string) {
     const now = this.at[name];
     const all = values.includes(now) ? values : [...values, now].sort((a, b) => Number(a) - Number(b));
     return html`<select @change=${(event: Event) => this.#option({ [name]: all[(event.target as HTMLSelectElement).selectedIndex] })}>
@@ -236,9 +236,9 @@ export class HalfgraphPage extends Plain {
   #sharing() {
     const question = () => ({ ...this.at, query: this.#editor.text });
     return [
-      { label: "Copy link", run: () => void this.#copy(place.link(question()), "Link") },
-      { label: "Copy as curl", run: () => void this.#copy(place.asCurl(question()), "curl command") },
-      { label: "Copy as Python", run: () => void this.#copy(place.asPython(question()), "Python") },
+      { label: "Copy link", run: () => void this.#copy(urlState.link(question()), "Link") },
+      { label: "Copy as curl", run: () => void this.#copy(urlState.asCurl(question()), "curl command") },
+      { label: "Copy as Python", run: () => void this.#copy(urlState.asPython(question()), "Python") },
     ];
   }
 
@@ -246,7 +246,7 @@ export class HalfgraphPage extends Plain {
     const { nodes = [], edges = [] } = this.answers?.explanation ?? {};
     if (!nodes.length) return nothing;
     return html`<section class="drawn" aria-labelledby="drawn-title">
-      <h2 id="drawn-title">What was asked</h2>
+      <h2 id="drawn-title">Query graph</h2>
       <query-drawing .nodes=${nodes} .edges=${edges}></query-drawing>
     </section>`;
   }
@@ -268,15 +268,15 @@ export class HalfgraphPage extends Plain {
       ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}`;
   }
 
-  /** What a screen reader says when a question is asked and answered. */
+  /** What a screen reader announces. */
   #spoken(): string {
-    if (this.doing === "asking") return "Asking";
+    if (this.doing === "asking") return "Loading answers";
     return this.doing === "answered" && this.answers ? states.summary(this.answers) : "";
   }
 
-  /** Puts an entity at the cursor of the editor. */
+  /** Inserts an entity at the cursor of the editor. */
   #mention(iri: string): void {
-    location.hash = place.write({ ...this.at, entity: null });
+    location.hash = urlState.write({ ...this.at, entity: null });
     this.#editor.insert(`<${iri}>`);
   }
 

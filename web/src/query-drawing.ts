@@ -2,10 +2,10 @@
 import { html, nothing, type PropertyDeclarations } from "lit";
 import type { Dot, Line } from "./drawing";
 import "./graph-view";
-import { toEntity } from "./place";
-import { Plain } from "./plain";
+import { toEntity } from "./url-state";
+import { PageElement } from "./page-element";
 import type { QueryEdge, QueryNode } from "./types";
-import { percent } from "./words";
+import { percent } from "./format";
 
 const THIN = 1.5;
 const THICK = 6; // what full attention adds
@@ -30,7 +30,7 @@ function toLine(edge: QueryEdge): Line {
   };
 }
 
-/** An edge in words, for who cannot see the drawing. */
+/** An edge in words, for screen readers. */
 function sentence(edge: QueryEdge, names: Map<number, string>): string {
   const [from, to] = [names.get(edge.from) ?? "", names.get(edge.to) ?? ""];
   const triple = edge.inverse ? `${to} ${edge.label} ${from}` : `${from} ${edge.label} ${to}`;
@@ -38,7 +38,7 @@ function sentence(edge: QueryEdge, names: Map<number, string>): string {
   return type + triple + (edge.attention === null ? "" : `, attention ${percent(edge.attention)}`);
 }
 
-export class QueryDrawing extends Plain {
+export class QueryDrawing extends PageElement {
   static override properties: PropertyDeclarations = { nodes: { attribute: false }, edges: { attribute: false } };
   declare nodes: QueryNode[];
   declare edges: QueryEdge[];

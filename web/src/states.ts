@@ -1,24 +1,24 @@
 /** What the right side shows when there are no answers to show: first visit, waiting, nothing found, a fault. */
 import { html, nothing } from "lit";
 import * as icons from "./icons";
-import { toEntity, write } from "./place";
+import { toEntity, write } from "./url-state";
 import { askAddress, type Question } from "./api";
 import type { Answers, EmptyReason, Example, Fault } from "./types";
 import { rowsOf } from "./answers";
-import { count, many, took } from "./words";
+import { count, many, took } from "./format";
 
-/** The address that asks another query with the same options. */
+/** The URL of another query with the same options. */
 const asks = (question: Question, query: string) => write({ ...question, query, entity: null });
 
-/** The first visit: what this is, and questions to begin with. */
+/** The first visit: what this is, and example queries. */
 export function first(examples: Example[] | null, question: Question) {
   return html`<section class="first" aria-labelledby="first-title">
-    <h2 id="first-title">Ask what the graph does not say</h2>
+    <h2 id="first-title">Ask an incomplete knowledge graph</h2>
     <p>
-      Answers that the graph holds come first, marked ${icons.known()} <b>known</b>. Then come answers that it lacks but a
-      model trained on it finds likely, marked ${icons.predicted()} <b>predicted</b>, each with its confidence and its reason.
+      Answers from the graph come first, marked ${icons.known()} <b>known</b>. Then come answers that the graph lacks and the
+      model predicts, marked ${icons.predicted()} <b>predicted</b>, each with its confidence and an explanation.
     </p>
-    ${examples?.length === 0 ? nothing : html`<h3>Questions to begin with</h3>`}
+    ${examples?.length === 0 ? nothing : html`<h3>Examples</h3>`}
     <ul class="begin">
       ${examples
         ? examples.map(
@@ -31,20 +31,20 @@ export function first(examples: Example[] | null, question: Question) {
   </section>`;
 }
 
-/** The sign of an example whose supporting triple is not in the graph. */
+/** The mark of an example that needs a triple which the graph lacks. */
 export const lacking = () => html`<span class="lacking">${icons.predicted()} a triple is missing</span>`;
 
-/** Room for answers that are on their way. */
+/** Placeholder while answers load. */
 export const waiting = () => html`<div class="waiting rows" role="status">
-  <span class="unseen">Asking</span>${[1, 2, 3, 4, 5, 6].map(() => html`<i></i>`)}
+  <span class="unseen">Loading answers</span>${[1, 2, 3, 4, 5, 6].map(() => html`<i></i>`)}
 </div>`;
 
-/** What is wrong with a query, where, and what to do. */
+/** An error in a query: what, where, and what to do. */
 export function faulty(fault: Fault, goTo: () => void, replace: (name: string) => void) {
   const place = fault.line === null ? "" : `Line ${fault.line}${fault.column === null ? "" : `, column ${fault.column}`}`;
   const message = fault.message
     .replace(/^line \d+(, column \d+)?: /i, "")
-    .replace(/^--(?=\w)/, "") // a setting, as the command line writes it
+    .replace(/^--(?=\w)/, "") // of a command-line option
     .replace(/ Did you mean [^?]*\?$/, fault.nearest.length ? "" : "$&");
   return html`<section class="fault" role="alert">
     <h2>${icons.warning()} ${fault.line === null ? "This cannot be answered" : "This query cannot be answered"}</h2>
@@ -57,12 +57,12 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
   </section>`;
 }
 
-/** Why a query has no known answer: the part that fails, and what there is without it. */
+/** Why a query has no known answer: the part without a match, and the answers without that part. */
 export function reason(empty: EmptyReason, question: Question, open: boolean) {
   const { part, without } = empty;
   return html`<details class="empty" ?open=${open}>
-    <summary>Why no answer is known</summary>
-    <p>Nothing in the graph fits ${part.length === 1 ? "this pattern" : "these patterns together"}:</p>
+    <summary>Why there is no known answer</summary>
+    <p>The graph has no match for ${part.length === 1 ? "this pattern" : "these patterns together"}:</p>
     <pre class="code">${part.join("\n")}</pre>
     ${without
       ? html`<p>
@@ -70,20 +70,17 @@ export function reason(empty: EmptyReason, question: Question, open: boolean) {
             ? html`, such as ${without.some.slice(0, 3).map((one, index) => html`${index ? ", " : ""}<a href=${toEntity(one.entity)}>${one.label}</a>`)}`
             : nothing}.
           </p>
-          <p><a class="asks" href=${asks(question, without.query)}>Ask the query without ${part.length === 1 ? "it" : "them"}</a></p>`
+          <p><a class="asks" href=${asks(question, without.query)}>Run the query without ${part.length === 1 ? "it" : "them"}</a></p>`
       : nothing}
   </details>`;
 }
 
-/** No answer of any sort. */
+/** No answer at all. */
 export const nothingFound = () => html`<section class="empty">
-  <p>The graph holds no answer to this query, and none is predicted.</p>
+  <p>The graph has no answer to this query, and none is predicted.</p>
 </section>`;
 
-/** The ways of predicting, in words. */
-export const WAYS: Record<string, string> = { embedding: "by embedding", links: "by links", ensemble: "by ensemble" };
-
-/** How many answers there are, in words. */
+/** The number of answers. */
 export function summary(answers: Answers): string {
   const predicted = answers.predicted.length;
   const known = rowsOf(answers).length - predicted;
@@ -91,13 +88,13 @@ export function summary(answers: Answers): string {
   return [`${known ? count(known) : "None"} known`, ...(predicted ? [`${count(predicted)} predicted`] : [])].join(", ");
 }
 
-/** The line above the answers: how many, how quickly, and where their JSON is. */
+/** The line above the answers: their number, the time, the mode and the link to the JSON. */
 export function head(answers: Answers, question: Question) {
-  const way = answers.predicted.length ? ` · ${WAYS[answers.mode] ?? answers.mode}` : "";
+  const mode = answers.predicted.length ? ` · ${answers.mode}` : "";
   return html`<header class="summary">
     <h2>${summary(answers)}</h2>
     <p class="type">
-      ${took(answers.seconds)}<span class="way">${way}</span> · <a href=${askAddress(question)} target="_blank">as JSON</a>
+      ${took(answers.seconds)}<span class="mode">${mode}</span> · <a href=${askAddress(question)} target="_blank">as JSON</a>
     </p>
   </header>`;
 }

@@ -1,4 +1,4 @@
-/** Light, dark, or as the system says: kept for the next visit. */
+/** Light or dark colours, by choice or by the system; the choice is stored. */
 export type Theme = "light" | "dark" | "system";
 
 const KEY = "halfgraph-theme";

@@ -1,13 +1,13 @@
-/** Why an answer is one: its triples drawn and listed, those of the graph solid, the missing ones dashed. */
+/** The explanation of an answer: its triples drawn and listed, known ones solid, missing ones dashed. */
 import { html, nothing, type PropertyDeclarations } from "lit";
-import { explain, Refusal, type Mode } from "./api";
+import { explain, ApiError } from "./api";
 import type { Dot, Line } from "./drawing";
 import "./graph-view";
 import * as icons from "./icons";
-import { toEntity } from "./place";
-import { Plain } from "./plain";
+import { toEntity } from "./url-state";
+import { PageElement } from "./page-element";
 import type { NamedEntity, Witness, WitnessTriple } from "./types";
-import { percent } from "./words";
+import { percent } from "./format";
 
 function toLine(triple: WitnessTriple): Line {
   const number = triple.known || triple.confidence == null ? "" : percent(triple.confidence);
@@ -22,7 +22,7 @@ function toLine(triple: WitnessTriple): Line {
   };
 }
 
-/** The entities of a witness; the answer has the shape of a target, entities of variables that of a variable. */
+/** The entities of a witness, with the shapes of target, variable and anchor. */
 function toDots(witness: Witness): Dot[] {
   const names = new Map<string, NamedEntity>();
   for (const triple of witness.triples)
@@ -37,14 +37,14 @@ function toDots(witness: Witness): Dot[] {
   }));
 }
 
-/** The triples as lines that are drawn towards the answer, as those of the query are drawn towards its target. */
+/** The triples as lines towards the answer, like those of the query towards its target. */
 function toLines(witness: Witness): Line[] {
   const drawn = witness.triples.map(toLine);
   const far = new Map([[witness.answer.entity, 0]]);
   for (const [name, steps] of far)
     for (const line of drawn) {
       const other = line.from === name ? line.to : line.to === name ? line.from : name;
-      if (!far.has(other)) far.set(other, steps + 1); // a Map is walked on to what is added to it
+      if (!far.has(other)) far.set(other, steps + 1); // a loop over a Map includes what is added to it
     }
   const steps = (name: string) => far.get(name) ?? far.size;
   return drawn.map((line) =>
@@ -52,7 +52,7 @@ function toLines(witness: Witness): Line[] {
   );
 }
 
-export class AnswerWitness extends Plain {
+export class AnswerWitness extends PageElement {
   static override properties: PropertyDeclarations = {
     query: { type: String },
     entity: { type: String },
@@ -62,7 +62,7 @@ export class AnswerWitness extends Plain {
   };
   declare query: string;
   declare entity: string;
-  declare mode: Mode;
+  declare mode: string;
   declare found: Witness | null;
   declare fault: string;
 
@@ -84,14 +84,14 @@ export class AnswerWitness extends Plain {
     try {
       this.found = await explain(this.query, this.entity, this.mode);
     } catch (error) {
-      if (!(error instanceof Refusal)) this.say("gone");
+      if (!(error instanceof ApiError)) this.say("gone");
       this.fault = error instanceof Error ? error.message : String(error);
     }
   }
 
   override render() {
     if (this.fault) return html`<p class="plain">${icons.warning()} ${this.fault}</p>`;
-    if (!this.found) return html`<div class="waiting" role="status"><span class="unseen">Looking for the reason</span><i></i><i></i><i></i></div>`;
+    if (!this.found) return html`<div class="waiting" role="status"><span class="unseen">Loading the explanation</span><i></i><i></i><i></i></div>`;
     const { triples, notes, answer } = this.found;
     const missing = triples.filter((triple) => !triple.known && !triple.negated).length;
     return html`
@@ -105,24 +105,24 @@ export class AnswerWitness extends Plain {
           </div>`
         : nothing}
       ${notes.map((note) => html`<p class="note">${note}</p>`)}
-      <p class="more"><a href=${toEntity(answer.entity)}>All about ${answer.label}</a></p>
+      <p class="more"><a href=${toEntity(answer.entity)}>More about ${answer.label}</a></p>
     `;
   }
 }
 
 function verdict(witness: Witness, missing: number): string {
-  if (witness.answer.known) return "The graph holds every triple of this answer.";
+  if (witness.answer.known) return "All triples of this answer are in the graph.";
   if (witness.triples.some((triple) => triple.negated && triple.known))
-    return "The graph holds a triple that this answer must not have.";
-  if (!missing) return "The graph holds these triples; the answer as a whole is predicted.";
-  return `${missing === 1 ? "One triple" : `${missing} triples`} of this answer ${missing === 1 ? "is" : "are"} missing in the graph.`;
+    return "The graph has a triple that the query excludes.";
+  if (!missing) return "These triples are in the graph; the answer as a whole is predicted.";
+  return `${missing === 1 ? "One triple" : `${missing} triples`} of this answer ${missing === 1 ? "is" : "are"} missing from the graph.`;
 }
 
 function item(triple: WitnessTriple) {
   const part = (one: NamedEntity) => html`<a href=${toEntity(one.entity)}>${one.label}</a>`;
-  const expected = triple.confidence == null ? "missing" : `missing, ${percent(triple.confidence)} sure`;
+  const expected = triple.confidence == null ? "missing" : `missing, confidence ${percent(triple.confidence)}`;
   const state = triple.negated
-    ? html`<span class="state">${triple.known ? "in the graph, and should not be" : "not in the graph, as asked"}</span>`
+    ? html`<span class="state">${triple.known ? "in the graph, but excluded" : "not in the graph, as required"}</span>`
     : triple.known
       ? html`<span class="state known">${icons.known()} in the graph</span>`
       : html`<span class="state predicted">${icons.predicted()} ${expected}</span>`;

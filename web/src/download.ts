@@ -1,4 +1,4 @@
-/** Answers as files, and text on the clipboard. */
+/** Download answers, copy text. */
 import type { Row } from "./answers";
 
 const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
@@ -16,7 +16,7 @@ export function toCsv(rows: Row[], columns: string[]): string {
   return [head, ...body].map((line) => `${line.map((cell) => quoted(String(cell))).join(",")}\r\n`).join("");
 }
 
-/** Offers a text as a file to be kept. */
+/** Downloads a text as a file. */
 export function save(name: string, text: string, type: string): void {
   const address = URL.createObjectURL(new Blob([text], { type: `${type};charset=utf-8` }));
   const anchor = document.createElement("a");
@@ -26,7 +26,7 @@ export function save(name: string, text: string, type: string): void {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** Puts a text on the clipboard; false where the browser does not let us. */
+/** Copies a text to the clipboard; false if the browser does not allow it. */
 export async function copy(text: string): Promise<boolean> {
   try {
     await navigator.clipboard.writeText(text);

@@ -1,4 +1,4 @@
-/** Numbers and names as people read them. */
+/** Formatting of numbers, labels and durations. */
 const WHOLE = new Intl.NumberFormat("en");
 
 export const count = (value: number) => WHOLE.format(value);
@@ -6,7 +6,7 @@ export const count = (value: number) => WHOLE.format(value);
 /** "1 answer", "24 answers". */
 export const many = (value: number, one: string, more = `${one}s`) => `${count(value)} ${value === 1 ? one : more}`;
 
-/** A share as a percentage: two digits that matter, and never a false 0 or 100. */
+/** A share as a percentage with two significant digits, and never a false 0 or 100. */
 export function percent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 0.1) return "< 0.1 %";
@@ -14,7 +14,7 @@ export function percent(share: number): string {
   return `${value < 9.95 || (value > 99 && value < 100) ? value.toFixed(1) : value.toFixed(0)} %`;
 }
 
-/** A score of the model, which is not a probability. */
+/** A score, which is not a probability. */
 export const score = (value: number) => value.toFixed(3);
 
 /** Text cut to a length, with an ellipsis. */

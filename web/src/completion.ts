@@ -4,16 +4,16 @@ import { pickedCompletion } from "@codemirror/autocomplete";
 import type { EditorView } from "@codemirror/view";
 import { complete } from "./api";
 import type { CompletionItem } from "./types";
-import { count } from "./words";
+import { count } from "./format";
 
-/** What a person types for a name: `:Cy`, `dbo:te`, `<http://…`, or bare words as `Cy Young`. */
+/** A partly typed name: `:Cy`, `dbo:te`, `<http://…`, or words such as `Cy Young`. */
 const NAME = /(?:<[^<>"{}|^`\\\s]*|[\w-]*:[\w.%-]*)$/;
 const WORDS = /(?<![\p{L}\p{N}_:?$<@#"'%.-])[\p{L}\p{N}_][\p{L}\p{N}_'-]*(?: [\p{L}\p{N}_'-]+)*$/u;
 const VARIABLE = /[?$][\w]*$/;
 const KEYWORDS = "SELECT|DISTINCT|WHERE|FILTER|OPTIONAL|UNION|MINUS|NOT|EXISTS|VALUES|BIND|AS|LIMIT|OFFSET|ORDER|GROUP|BY|PREFIX|BASE|ASC|DESC|HAVING|COUNT|ASK|CONSTRUCT|DESCRIBE";
 const LEADING = new RegExp(`^(?:(?:${KEYWORDS}|a)(?: +|$))+`, "i");
 
-/** What was typed of a name before the cursor: a name as SPARQL writes it, or words after the keywords. */
+/** The partly typed name before the cursor: a SPARQL name, or words after a keyword. */
 function typedBefore(context: CompletionContext): { from: number; text: string } | null {
   const name = context.matchBefore(NAME);
   if (name) return name;
@@ -37,13 +37,13 @@ export function wants(before: string): "relation" | "entity" | "any" {
   return place === 0 ? "any" : place === 1 ? "relation" : "entity";
 }
 
-/** The words to look up for what was typed: the local part of a prefixed name, the rest of an IRI, or the words. */
+/** The text to look up: the local part of a prefixed name, the rest of an IRI, or the words. */
 function sought(typed: string): string {
   if (typed.startsWith("<")) return typed.slice(1);
   return typed.slice(typed.indexOf(":") + 1).replaceAll("_", " ");
 }
 
-/** The change that adds the PREFIX line of a name, unless the query has it, or does without as the server allows. */
+/** The change that adds the PREFIX line of a name, unless the query has it or needs none. */
 export function prefixLine(text: string, insert: string, prefixes: Record<string, string>) {
   const found = /^([\w-]*):/.exec(insert);
   if (!found) return null;
@@ -90,7 +90,7 @@ export function completing(prefixes: () => Record<string, string>) {
       const items = await complete(sought(text), wants(before), stop.signal);
       return { from, filter: false, options: items.map((item) => choice(item, prefixes())) };
     } catch {
-      return null; // a completion that fails is no completion; asking will say what is wrong
+      return null; // without completion typing goes on; running the query shows the error
     }
   };
 }
