@@ -10,7 +10,7 @@ from typing import Any
 from halfgraph.graph.folder import Graph
 from halfgraph.workload.folder import Counts, Plan, Workload, sample
 from halfgraph.workload.negatives import NegativeCounts
-from making import made, triples_by_name, tsv
+from imported_graphs import made, triples_by_name, tsv
 from oracles import Named
 
 SMALL = Plan(Counts(60, 60, 6, 8, 5), negatives=NegativeCounts(20, 3), threads=1)

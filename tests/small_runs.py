@@ -22,7 +22,7 @@ from halfgraph.training.run import new_encoder
 from halfgraph.training.run_folder import METRICS, MODEL, STATE, load_tensors
 from halfgraph.workload.folder import Workload
 from halfgraph.workload.sampling import Questions, Sampler
-from making import made, tsv
+from imported_graphs import made, tsv
 from oracles import Named
 
 SMALL = Recipe(

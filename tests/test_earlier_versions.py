@@ -31,9 +31,7 @@ def folders(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def command(
-    folders: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], one_thread: None
-) -> Command:
+def command(folders: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
     """Run a command in the folder and return what it printed as JSON."""
     monkeypatch.chdir(folders)
 

@@ -1,6 +1,6 @@
 import pytest
 
-from asked import engine_of, people
+from small_engines import engine_of, people
 
 
 @pytest.fixture(scope="module")

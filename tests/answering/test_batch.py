@@ -2,8 +2,8 @@
 
 import pytest
 
-from asked import LIVES, engine_of, people
 from halfgraph.errors import SparqlError
+from small_engines import LIVES, engine_of, people
 
 TEMPLATES = [
     "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> }}",

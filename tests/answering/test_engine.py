@@ -2,9 +2,9 @@
 
 import pytest
 
-from asked import LIVES
 from halfgraph.answering.engine import Engine
 from halfgraph.errors import SettingError, SparqlError, UnknownName
+from small_engines import LIVES
 
 
 def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engine):

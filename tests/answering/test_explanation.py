@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from asked import engine_of
 from halfgraph.answering.explanation import Laid, look, shown
+from small_engines import engine_of
 
 MEETING = "SELECT ?x { ?x <lives_in> <city0> . ?y <knows> ?x . ?y <lives_in> <city5> . ?x <knows>/<lives_in> <city1> }"
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from asked import engine_of
 from halfgraph.errors import SettingError
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
 from halfgraph.prediction.modes import MODES
 from halfgraph.prediction.predictors import fit_weights
 from halfgraph.query.structures import match_structure
+from small_engines import engine_of
 from small_runs import people
 
 TEXT = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language2> }"

@@ -3,10 +3,10 @@
 import pytest
 from pyoxigraph import RdfFormat, Store
 
-from asked import engine_of
 from halfgraph.answering.proposals import write_proposed
 from halfgraph.errors import FolderError
 from halfgraph.prediction.calibration import Calibration, Curve
+from small_engines import engine_of
 
 TEXT = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
 ABOUT = """

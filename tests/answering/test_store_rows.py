@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from asked import ENDLESS
 from halfgraph.answering.store_rows import Facts, Names, TimedStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.store import store_folder
 from halfgraph.sparql.read import request_of
+from small_engines import ENDLESS
 
 
 @pytest.mark.parametrize("text", ["person3", "http://halfgraph.local/person3", "<person3>", ":person3", "Person3"])

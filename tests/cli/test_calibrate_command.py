@@ -7,7 +7,7 @@ import pytest
 import halfgraph
 from halfgraph.cli import main
 from halfgraph.prediction.calibration import FILE
-from making import made, tsv
+from imported_graphs import made, tsv
 from small_runs import people
 
 

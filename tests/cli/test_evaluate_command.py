@@ -2,10 +2,9 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Callable, Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -13,42 +12,13 @@ import pytest
 from scipy.stats import percentileofscore
 from sklearn.metrics import roc_auc_score
 
-from halfgraph.cli import main
+from command_line import FEW, Outcome, Run, command
 from halfgraph.evaluation.results import TYPES
 from halfgraph.graph.folder import Graph
 from halfgraph.training.run_folder import MODEL, load_tensors, save_tensors
 from query_files import SMALL, published, sampled, some_queries, split_graph, write_lines
 
-TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]
-FEW = [word for pair in TINY for word in ("--set", pair)]
-NAMES = ("g", "w", "whole", "cga0", "cga1", "gqe", "queries.jsonl")
 SHORT = ["1p", "2p", "3p", "2i", "3i", "ip", "pi"]
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-def command(arguments: list[str]) -> int:
-    """The exit code of a command."""
-    with pytest.raises(SystemExit) as leaving:
-        main(arguments)
-    return int(leaving.value.code or 0)
 
 
 @pytest.fixture(scope="module")
@@ -66,20 +36,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         arguments = ["train", str(folder / "g"), str(folder / "w"), "--model", model, "--seed", str(seed), *FEW]
         assert command([*arguments, "--steps", "5", "--quiet", "--out", str(folder / name)]) == 0
     return folder
-
-
-@pytest.fixture
-def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What runs a command in a folder with a graph, questions and runs."""
-    for name in NAMES:
-        (tmp_path / name).symlink_to(made / name)
-    monkeypatch.chdir(tmp_path)
-    capsys.readouterr()
-
-    def run_command(*arguments: str) -> Outcome:
-        return Outcome(command(list(arguments)), *capsys.readouterr())
-
-    return run_command
 
 
 def figures(outcome: Outcome) -> dict[str, Any]:

@@ -1,5 +1,4 @@
 import gzip
-import io
 import json
 import os
 import subprocess
@@ -8,43 +7,19 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import parse_qs
 
 import pytest
 from pyoxigraph import QueryResultsFormat, QueryTriples, RdfFormat, Store, serialize
 
-from halfgraph.cli import main
+from command_line import Outcome, Run
 from halfgraph.graph.folder import Graph
-from making import nt, tsv
+from imported_graphs import nt, tsv
 
 TRIPLES = [(f"e{n % 31}", f"r{n % 3}", f"e{n * n % 29}") for n in range(300)]
 TURTLE = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 :a a :City ; :near :b ; rdfs:label "The A" ; :size 3 . :b a :City ; :near :c .
 """
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What runs a command in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str, stdin: bytes = b"") -> Outcome:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as leaving:
-            main(arguments)
-        return Outcome(int(leaving.value.code or 0), *capsys.readouterr())
-
-    return run_command
 
 
 def program(*arguments: str, before: str = "", **options: object) -> subprocess.CompletedProcess[str]:

@@ -4,38 +4,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from halfgraph.cli import main
+from command_line import FEW, Outcome, Run, command, refused
 from halfgraph.training.run_folder import MODEL, STATE, load_tensors
 from query_files import SMALL, sampled, split_graph
 
-TINY = ["dim=4", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]
-FEW = [word for pair in TINY for word in ("--set", pair)]
 PROGRAM = Path(sys.executable).parent / "halfgraph"
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def one_thread() -> Iterator[None]:
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture(scope="module")
@@ -53,39 +30,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command(arguments: list[str]) -> int:
-    """The exit code of a command."""
-    with pytest.raises(SystemExit) as leaving:
-        main(arguments)
-    return int(leaving.value.code or 0)
-
-
-@pytest.fixture
-def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What runs a command in a folder with graphs and a workload."""
-    for name in ("g", "other", "whole", "w"):
-        (tmp_path / name).symlink_to(made / name)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str) -> Outcome:
-        return Outcome(command(list(arguments)), *capsys.readouterr())
-
-    return run_command
-
-
 def train(run: Run, *more: str, steps: int = 6) -> Outcome:
     return run("train", "g", "w", "--out", "run", "--steps", str(steps), *FEW, *more)
-
-
-def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
-    """Whether a command failed as it should: it says what and where in one line, and nothing is left."""
-    assert outcome.code == code
-    assert outcome.out == ""
-    assert "Traceback" not in outcome.err
-    assert code == 2 or (outcome.err.startswith("halfgraph: ") and outcome.err.count("\n") == 1)
-    for words in said:
-        assert words in " ".join(outcome.err.split())
-    assert not list(Path().glob(".*"))
 
 
 # A run

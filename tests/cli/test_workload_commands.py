@@ -4,28 +4,18 @@ import pickle
 import random
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 
-from halfgraph.cli import main
+from command_line import Run, command, refused
 from halfgraph.graph.folder import Graph
 from halfgraph.workload.folder import Workload
-from making import tsv
+from imported_graphs import tsv
 from query_files import published, read_json_lines, some_queries, write_lines
 
 FEW = ("--two-edges", "40", "--three-edges", "40", "--valid", "4", "--test", "6", "--neighbourhoods", "5")
-
-
-class Outcome(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Outcome]
 
 
 @pytest.fixture(scope="module")
@@ -40,38 +30,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
         command(["import", str(folder / f"{source}.tsv"), "--quiet", "--out", str(folder / name), *more])
     command(["sample", str(folder / "g"), "--quiet", "--out", str(folder / "w"), *FEW])
     return folder
-
-
-def command(arguments: list[str]) -> int:
-    """The exit code of a command."""
-    with pytest.raises(SystemExit) as leaving:
-        main(arguments)
-    return int(leaving.value.code or 0)
-
-
-@pytest.fixture
-def run(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
-    """What runs a command in a folder with graphs and a workload."""
-    for name in ("g", "whole", "two", "w"):
-        (tmp_path / name).symlink_to(made / name)
-    monkeypatch.chdir(tmp_path)
-
-    def run_command(*arguments: str) -> Outcome:
-        return Outcome(command(list(arguments)), *capsys.readouterr())
-
-    return run_command
-
-
-def refused(outcome: Outcome, *said: str, code: int = 1) -> None:
-    """Whether a command failed as it should: it says what and where, and nothing is left."""
-    assert outcome.code == code
-    assert outcome.out == ""
-    assert "Traceback" not in outcome.err
-    assert code == 2 or (outcome.err.startswith("halfgraph: ") and outcome.err.count("\n") == 1)
-    for words in said:
-        assert words in " ".join(outcome.err.split())
-    assert not Path("out").exists()
-    assert not list(Path().glob(".*"))
 
 
 def test_a_sample_shows_its_questions_and_what_was_rejected(run: Run) -> None:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from asked import engine_of, people
 from halfgraph.evaluation.reliability import Reliability, measure_reliability
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
 from halfgraph.prediction.predictors import Predictors
+from small_engines import engine_of, people
 
 
 def test_the_error_is_the_mean_gap_by_hand():

@@ -12,7 +12,7 @@ from halfgraph.query.exact import Exact
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.workload.folder import Workload
 from halfgraph.workload.jsonl import import_workload
-from making import made
+from imported_graphs import made
 from query_files import published, sampled, some_queries, split_graph, write_lines
 from small_runs import Setting
 

@@ -11,7 +11,7 @@ from halfgraph.graph.importing import Choices
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.statements import LABEL, TYPE
 from halfgraph.graph.store import open_store, quads
-from making import made, report_of, short_lived, triples_by_name, tsv, types_by_name
+from imported_graphs import made, report_of, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, around, entities, of_enough_degree
 from strategies import HERE, iris, named_triples
 

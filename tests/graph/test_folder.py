@@ -17,7 +17,7 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.folder import VIEWS, Graph, load_array, new_folder, save_array
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
-from making import edges_by_name, made, short_lived, triples_by_name, tsv, types_by_name
+from imported_graphs import edges_by_name, made, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, edges
 from strategies import named_triples
 

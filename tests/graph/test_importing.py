@@ -12,7 +12,7 @@ from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.importing import Choices, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import open_store
-from making import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
+from imported_graphs import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, entities
 from strategies import named_triples
 

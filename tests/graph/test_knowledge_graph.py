@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph, edge_keys
-from making import edges_by_name, short_lived, triples_by_name, tsv
+from imported_graphs import edges_by_name, short_lived, triples_by_name, tsv
 from oracles import Named, edges, entities
 from strategies import named_triples
 

@@ -16,7 +16,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.reading import format_of
 from halfgraph.graph.statements import SCHEMA, SUB_CLASS_OF, TYPE, label_rank
-from making import choices_of, made, nt, rdf, report_of, short_lived, stored, triples_by_name, tsv
+from imported_graphs import choices_of, made, nt, rdf, report_of, short_lived, stored, triples_by_name, tsv
 from oracles import Named, learnt
 from strategies import HERE, cells, named_triples, statements
 

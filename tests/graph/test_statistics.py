@@ -9,7 +9,7 @@ from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.statistics import degree_figures, frequent_relations, leakage, plot_graph, statistics
-from making import made, short_lived, triples_by_name, tsv
+from imported_graphs import made, short_lived, triples_by_name, tsv
 from oracles import Named
 from strategies import named_triples
 

@@ -11,7 +11,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.statements import LABEL, TYPE
 from halfgraph.graph.store import open_store, quads, store_folder
-from making import made, rdf, short_lived, stored, tsv
+from imported_graphs import made, rdf, short_lived, stored, tsv
 from oracles import Named
 from strategies import HERE, cells, statements
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import SUB_CLASS_OF, TYPE
 from halfgraph.graph.types import OWL_THING, THING, Hierarchy
-from making import made, nt, short_lived, types_by_name
+from imported_graphs import made, nt, short_lived, types_by_name
 from oracles import Named, above, below_the_root, common_super_classes, entities, votes
 from strategies import hierarchies, named_triples, types_of
 

@@ -18,7 +18,7 @@ from halfgraph.query.structures import STRUCTURES, UNIONS, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, nodes
 from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.read import read
-from making import made, tsv
+from imported_graphs import made, tsv
 from model_oracles import Model, attention, bilinear, look_up, usual_type
 from model_oracles import cosine as oracle_cosine
 from small_graphs import Small, queries, reordered

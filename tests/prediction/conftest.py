@@ -1,11 +1,8 @@
-"""A small graph with its engine, and one thread for torch."""
-
-from collections.abc import Iterator
+"""A small graph with its engine."""
 
 import pytest
-import torch
 
-from asked import engine_of, people
+from small_engines import engine_of, people
 
 
 @pytest.fixture(scope="module")
@@ -16,11 +13,3 @@ def graph(tmp_path_factory):
 @pytest.fixture
 def engine(graph):
     return engine_of(graph)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)

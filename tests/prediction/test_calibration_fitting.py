@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from asked import engine_of
 from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.calibration_fitting import (
     CachedPredictor,
@@ -16,6 +15,7 @@ from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.sparql.rendering import to_sparql
+from small_engines import engine_of
 from small_runs import people
 
 
@@ -63,7 +63,7 @@ def test_a_run_keeps_its_calibration_and_answers_have_a_confidence(graph, tmp_pa
 
 
 def test_without_a_split_there_is_nothing_to_measure(tmp_path):
-    from making import made, tsv
+    from imported_graphs import made, tsv
 
     graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
     assert validation_questions(graph, seed=0) == []

@@ -87,7 +87,7 @@ def test_one_query_has_the_scores_of_its_batch(predictors, graph):
 
 
 def test_a_graph_without_a_split_has_nothing_to_fit_on(tmp_path):
-    from making import made, tsv
+    from imported_graphs import made, tsv
 
     graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
     assert fit_weights(new_encoder(TINY, graph, 0, "cpu"), graph, [], 0) is None

@@ -12,8 +12,8 @@ from halfgraph.query.rendering import drawing, one_line, to_sparql
 from halfgraph.query.rewriting import disjuncts
 from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union, shared_variables
 from halfgraph.sparql.prefixes import COMMON, Prefixes
-from making import made, tsv
-from spelled_strategies import (
+from imported_graphs import made, tsv
+from sparql_strategies import (
     answers,
     any_queries,
     dags,

@@ -10,7 +10,7 @@ import pytest
 from halfgraph.graph.files import Reading
 from halfgraph.graph.importing import Choices, import_graph
 from halfgraph.graph.splitting import Shares
-from running import PROGRAM, Running, running
+from server_process import PROGRAM, Running, running
 
 EX = "http://example.org/"
 FEW = ["dim=8", "heads=2", "one_edge=16", "longer=4", "neighbourhoods=2", "type_negatives=6", "other_negatives=6"]

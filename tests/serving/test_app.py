@@ -18,7 +18,7 @@ from halfgraph.errors import SettingError
 from halfgraph.serving.api import Service
 from halfgraph.serving.app import address, application, listening
 from halfgraph.serving.schema import Limits
-from running import PROGRAM, running
+from server_process import PROGRAM, running
 
 A_SECOND = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g <http://example.org/inCountry> ?i }"
 

@@ -10,7 +10,7 @@ from urllib.parse import quote, urlsplit
 import httpx
 import pytest
 
-from running import Running
+from server_process import Running
 
 ASK = "/sparql?query=ASK%7B%7D"
 FORM, DIRECT = "application/x-www-form-urlencoded", "application/sparql-query"

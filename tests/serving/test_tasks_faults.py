@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from running import Running, running
+from server_process import Running, running
 
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 QUICK = "ASK { ?s ?p ?o }"

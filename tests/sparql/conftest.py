@@ -6,8 +6,8 @@ import pytest
 
 from halfgraph.graph.folder import Graph
 from halfgraph.sparql.prefixes import COMMON
-from making import made, tsv
-from spelled_strategies import whole_graph
+from imported_graphs import made, tsv
+from sparql_strategies import whole_graph
 
 TRIPLES = """
 Virginia_Christine deathCause Cardiovascular_disease

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from asking import refusal
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store
@@ -12,7 +11,8 @@ from halfgraph.sparql.filters import passes_filters
 from halfgraph.sparql.read import read
 from halfgraph.sparql.syntax_tree import Select
 from halfgraph.sparql.writer import write
-from making import made
+from imported_graphs import made
+from sparql_reading import refusal
 
 TOWNS = """
 @prefix : <http://t/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .

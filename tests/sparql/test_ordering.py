@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import entity, line_of, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Anchor, Project, children
 from halfgraph.sparql.ordering import Net
 from halfgraph.sparql.read import read
 from halfgraph.sparql.unsupported import refused
+from sparql_reading import entity, line_of, relation
 
 links = st.sets(st.tuples(st.sampled_from("abcdx"), st.sampled_from("eabcdx")).filter(lambda pair: pair[0] != pair[1]))
 

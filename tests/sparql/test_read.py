@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from asking import LISTING_1, entity, line_of, relation
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
@@ -15,8 +14,9 @@ from halfgraph.sparql.filters import passes_filters
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import read
 from halfgraph.sparql.rendering import to_sparql
-from making import made
-from spelled_strategies import answers, any_queries, dags, full_trees, graph_data, store_of, trees, typed_graph
+from imported_graphs import made
+from sparql_reading import LISTING_1, entity, line_of, relation
+from sparql_strategies import answers, any_queries, dags, full_trees, graph_data, store_of, trees, typed_graph
 
 
 @given(trees() | dags() | full_trees())

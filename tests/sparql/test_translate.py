@@ -2,13 +2,13 @@
 
 import pytest
 
-from asking import entity, refusal, relation
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.structures import structure_name
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.read import read
 from small_graphs import made_anew
+from sparql_reading import entity, refusal, relation
 
 CLAUSE = "dbr:Escape_Clause"
 

@@ -2,11 +2,11 @@ from pathlib import Path
 
 import pytest
 
-from asking import refusal
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.sparql.unsupported import UNSUPPORTED
-from making import made
+from imported_graphs import made
+from sparql_reading import refusal
 
 HERE = "?x dbo:guest dbr:Escape_Clause"
 REFUSED = {

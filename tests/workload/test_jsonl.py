@@ -18,7 +18,7 @@ from halfgraph.workload.jsonl import export, import_workload, read_lines
 from halfgraph.workload.nested import EXPECTED, FilePosition, GraphNames, read_nested, to_nested
 from halfgraph.workload.sampling import Questions
 from halfgraph.workload.verification import verify
-from making import made
+from imported_graphs import made
 from query_files import (
     edges_on,
     plain_answers,

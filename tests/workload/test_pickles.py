@@ -15,7 +15,7 @@ from halfgraph.query.structures import structure_named
 from halfgraph.workload.jsonl import Imported, import_workload
 from halfgraph.workload.pickles import load_dictionary
 from halfgraph.workload.verification import verify
-from making import made
+from imported_graphs import made
 from query_files import published, some_queries, split_graph, write_lines
 
 OLD = {"1p": "1c", "2p": "2c", "3p": "3c", "2i": "2i", "3i": "3i", "ip": "ic", "pi": "ci", "2u": "2u", "up": "uc"}

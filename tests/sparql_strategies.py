@@ -12,7 +12,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import quads
 from halfgraph.query.canonical import canonical_key
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
-from making import made, tsv
+from imported_graphs import made, tsv
 from oracles import Named
 from small_graphs import made_anew
 
