@@ -19,7 +19,7 @@ from halfgraph.graph.folder import Graph
 
 BEFORE = Path(__file__).parent / "data" / "before"
 EXPECTED: dict[str, Any] = json.loads((BEFORE / "expected.json").read_text())
-MODES = {"vector": "vector", "scored": "scored", "both": "both"}  # by their names then and now
+MODES = {"vector": "embedding", "scored": "links", "both": "ensemble"}  # by their names then and now
 Command = Callable[..., Any]
 
 

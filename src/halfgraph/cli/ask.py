@@ -10,6 +10,7 @@ from halfgraph.cli.options import Json, RunFolder, RunGraph, View
 from halfgraph.cli.output import note, print_answers, print_json, print_witness
 from halfgraph.cli.query import sparql_text
 from halfgraph.errors import InputError, SettingError
+from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
@@ -26,8 +27,8 @@ def ask(
     top: Annotated[int, typer.Option(help="Number of predicted answers.")] = 10,
     view: View = "whole",
     mode: Annotated[
-        str | None,
-        typer.Option(help="How answers are predicted (default: the best way the run has).", show_default=False),
+        Mode | None,
+        typer.Option(help="How answers are predicted (default: ensemble, if the run has it).", show_default=False),
     ] = None,
     min_confidence: Annotated[
         float | None, typer.Option(help="Hide predictions below this confidence (0 to 1).", show_default=False)

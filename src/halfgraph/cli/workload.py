@@ -230,7 +230,7 @@ def _note_import(imported: "Imported") -> None:
     aside = imported.workload.description["set_aside"]
     if aside:
         counts = ", ".join(f"{form} ({count:,})" for form, count in aside.items())
-        note(f"Queries of other structures, set aside: {sum(aside.values()):,}: {counts}")
+        note(f"Not imported, because of other structures: {counts}")
 
 
 def _report_verified(verified: "Verified", only_code: bool) -> None:
