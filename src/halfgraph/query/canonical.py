@@ -11,20 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.query.fold import fold
-from halfgraph.query.tree import (
-    Anchor,
-    Column,
-    Intersect,
-    Negate,
-    Project,
-    Query,
-    Union,
-    attributes,
-    children,
-    nodes,
-    shared_variables,
-)
+from halfgraph.query.tree import Anchor, Column, Project, Query, attributes, children, nodes, shared_variables
 
 Rows = NDArray[np.int32]
 
@@ -122,74 +109,32 @@ def structure_formula(query: Query) -> str:
 
     a is an anchor, p a projection, (x&~y) an intersection with a negation, (x|y) a union, # marks a shared variable.
     """
-    return fold(query, _Formula(frozenset(map(id, shared_variables(query)))))
-
-
-@dataclass(frozen=True)
-class _Formula:
-    """The interpretation behind `structure_formula`."""
-
-    shared: frozenset[int]
-
-    def anchor(self, node: Anchor) -> str:  # noqa: ARG002
-        return "a"
-
-    def project(self, node: Project, source: str) -> str:
-        return self._marked(node, source + "p")
-
-    def intersect(self, node: Intersect, parts: list[str]) -> str:
-        return self._marked(node, f"({'&'.join(_sorted_once(node, parts))})")
-
-    def union(self, node: Union, parts: list[str]) -> str:
-        return self._marked(node, f"({'|'.join(_sorted_once(node, parts))})")
-
-    def negate(self, node: Negate, part: str) -> str:  # noqa: ARG002
-        return f"~{part}"  # sorted last
-
-    def _marked(self, node: Query, formula: str) -> str:
-        return f"#{formula}" if id(node) in self.shared else formula
-
-
-def _sorted_once(node: Query, formulas: list[str]) -> list[str]:
-    """Sort the formulas of a node's parts; a part given twice counts once."""
-    return sorted({identity(part): text for part, text in zip(children(node), formulas, strict=True)}.values())
+    shared = set(map(id, shared_variables(query)))
+    formulas: dict[int, str] = {}
+    for node in nodes(query):
+        # A part given twice counts once.
+        parts = sorted({identity(child): formulas[id(child)] for child in children(node)}.values())
+        is_joined = "{}" not in node.symbol and children(node)
+        formula = f"({node.symbol.join(parts)})" if is_joined else node.symbol.format(*parts)
+        formulas[id(node)] = f"#{formula}" if id(node) in shared else formula
+    return formulas[id(query)]
 
 
 def row_keys(query: Query, anchors: Rows, relations: Rows) -> Rows:
     """Return a row of numbers for each query of a structure, equal exactly if the queries are equal.
 
-    The ids of the query are columns of anchors (n, anchors) and relations (n, relations).
+    The ids of the query are columns of anchors (n, anchors) and relations (n, relations). A row has the ids in the
+    order of the walk; parts of equal structure are sorted by their ids.
     """
-    return fold(query, _RowKeys(anchors, relations))
-
-
-@dataclass(frozen=True)
-class _RowKeys:
-    """The ids of a batch in the order of the walk; parts of equal structure are sorted by their ids."""
-
-    anchors: Rows
-    relations: Rows
-
-    def anchor(self, node: Anchor) -> Rows:
-        return self.anchors[:, int(node.entity), None]
-
-    def project(self, node: Project, source: Rows) -> Rows:
-        return np.hstack([source, self.relations[:, int(node.relation), None]])
-
-    def intersect(self, node: Intersect, parts: list[Rows]) -> Rows:
-        return _sorted_parts(node, parts)
-
-    def union(self, node: Union, parts: list[Rows]) -> Rows:
-        return _sorted_parts(node, parts)
-
-    def negate(self, node: Negate, part: Rows) -> Rows:  # noqa: ARG002
-        return part
-
-
-def _sorted_parts(node: Query, parts: list[Rows]) -> Rows:
-    formulas = [structure_formula(part) for part in children(node)]
-    groups = [[keys for keys, own in zip(parts, formulas, strict=True) if own == one] for one in sorted(set(formulas))]
-    return np.hstack([_sorted_rows(np.stack(group, axis=1)) for group in groups])
+    keys: dict[int, Rows] = {}
+    for node in nodes(query):
+        own = [anchors[:, node.entity, None]] if isinstance(node, Anchor) else []
+        own = [relations[:, node.relation, None]] if isinstance(node, Project) else own
+        parts: dict[str, list[Rows]] = {}
+        for child in children(node):
+            parts.setdefault(structure_formula(child), []).append(keys[id(child)])
+        keys[id(node)] = np.hstack([*(_sorted_rows(np.stack(parts[formula], 1)) for formula in sorted(parts)), *own])
+    return keys[id(query)]
 
 
 def _sorted_rows(keys: Rows) -> Rows:

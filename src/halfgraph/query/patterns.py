@@ -14,6 +14,7 @@ from halfgraph.query.tree import (
     Union,
     check_negations,
     children,
+    has_union,
     is_variable,
     nodes,
     shared_variables,
@@ -80,8 +81,7 @@ def flatten(query: Query, target: str = "answer") -> Group:
 
 def _flatten(query: Query, target: str, used: int) -> Group:
     """Return the patterns of a query, its variables numbered after `used`."""
-    has_union = any(isinstance(node, Union) for node in nodes(query, negated=False))
-    if has_union and shared_variables(query, negated=False):
+    if has_union(query, negated=False) and shared_variables(query, negated=False):
         return (Either(target, tuple(_flatten(disjunct, target, used) for disjunct in disjuncts(query))),)
     names = _names(query, target, used)
     numbers = [int(name[1:]) for name in names.values() if re.fullmatch(r"v\d+", name)]

@@ -16,6 +16,7 @@ from halfgraph.query.tree import (
     Negate,
     Project,
     Query,
+    anchors,
     children,
     edges,
     nodes,
@@ -89,13 +90,13 @@ def compile_structure(structure: Structure) -> Program:
 
 def compile_query(query: Query) -> Batch:
     """Compile one query or a batch, with its ids as columns."""
-    anchors = [node.entity for node in nodes(query) if isinstance(node, Anchor)]
+    entities = [anchor.entity for anchor in anchors(query)]
     relations = [edge.relation for edge in edges(query)]
-    shape = np.broadcast_shapes(*map(np.shape, [*anchors, *relations]))
+    shape = np.broadcast_shapes(*map(np.shape, [*entities, *relations]))
     rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
     entity_columns, relation_columns = count(), count()
     template = map_ids(query, lambda _: next(entity_columns), lambda _: next(relation_columns))
-    return Batch(_compile(template), _stack(anchors, rows), _stack(relations, rows))
+    return Batch(_compile(template), _stack(entities, rows), _stack(relations, rows))
 
 
 def _compile(template: Query) -> Program:

@@ -17,8 +17,10 @@ from halfgraph.query.tree import (
     Project,
     Query,
     Union,
+    anchors,
     children,
     edges,
+    has_intersection,
     has_negation,
     nodes,
     rebuild,
@@ -37,17 +39,17 @@ class Structure:
     @cached_property
     def anchor_count(self) -> int:
         """The number of anchors."""
-        return sum(isinstance(node, Anchor) for node in nodes(self.query))
+        return len(anchors(self.query))
 
     @cached_property
     def relation_count(self) -> int:
         """The number of edges."""
-        return len(list(edges(self.query)))
+        return len(edges(self.query))
 
     @cached_property
     def has_intersection(self) -> bool:
         """Whether paths meet, so that there are hard negatives."""
-        return any(isinstance(node, Intersect) for node in nodes(self.query))
+        return has_intersection(self.query)
 
     @cached_property
     def has_negation(self) -> bool:
@@ -129,8 +131,8 @@ def match_structure(query: Query) -> tuple[Structure, Sequence[int], Sequence[in
     if structure is None or any(type_of(node) is not None for node in nodes(query)):
         return None
     arranged = rewrite(query, _arrange)
-    anchors = [int(node.entity) for node in nodes(arranged) if isinstance(node, Anchor)]
-    return structure, anchors, [int(edge.relation) for edge in edges(arranged)]
+    columns = [int(anchor.entity) for anchor in anchors(arranged)]
+    return structure, columns, [int(edge.relation) for edge in edges(arranged)]
 
 
 def _arrange(_: Query, node: Query) -> Query:

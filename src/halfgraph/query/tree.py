@@ -5,9 +5,9 @@ A negation stands only in an intersection, beside a part that is not negated, an
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ _JOIN_ADVICE = "Join the negation with a part that says what the variable is."
 class Node:
     """What all nodes share. Equality ignores the order of parts, names and spans, and respects shared variables."""
 
+    symbol: ClassVar[str]  # in formulas of structures: a format of the only child, or what joins several parts
     name: str | None = field(default=None, kw_only=True, repr=False)  # of the variable in the source text
     span: Span | None = field(default=None, kw_only=True, repr=False)  # where the source text says this
 
@@ -49,6 +50,7 @@ def _key(node: Node) -> str:
 class Anchor(Node):
     """A known entity."""
 
+    symbol = "a"
     entity: Column
 
 
@@ -56,6 +58,7 @@ class Anchor(Node):
 class Project(Node):
     """The variable that a relation leads to from another node, restricted to a type if the query says so."""
 
+    symbol = "{}p"
     source: "Query"
     relation: Column
     type_id: int | None = None
@@ -65,6 +68,7 @@ class Project(Node):
 class Intersect(Node):
     """The variable that all parts lead to and no negated part does."""
 
+    symbol = "&"
     parts: tuple["Query", ...]
     type_id: int | None = None
 
@@ -73,6 +77,7 @@ class Intersect(Node):
 class Union(Node):
     """The variable that any of the parts leads to."""
 
+    symbol = "|"
     parts: tuple["Query", ...]
     type_id: int | None = None
 
@@ -81,6 +86,7 @@ class Union(Node):
 class Negate(Node):
     """A part of an intersection that must not lead to its variable."""
 
+    symbol = "~{}"  # sorted last
     part: "Query"
 
 
@@ -148,9 +154,35 @@ def nodes(query: Query, *, negated: bool = True) -> list[Query]:
     return order
 
 
+def anchors(query: Query) -> list[Anchor]:
+    """Return the anchors of a query, each once, in the order of `nodes`."""
+    return [node for node in nodes(query) if isinstance(node, Anchor)]
+
+
+def edges(query: Query) -> list[Project]:
+    """Return the projections of a query, each once, in the order of `nodes`."""
+    return [node for node in nodes(query) if isinstance(node, Project)]
+
+
+def node_counts(query: Query) -> dict[type[Node], int]:
+    """Count the nodes of each type."""
+    counts = Counter(map(type, nodes(query)))
+    return {node_type: counts[node_type] for node_type in NODE_TYPES}
+
+
+def has_intersection(query: Query) -> bool:
+    """Whether paths meet in a query."""
+    return node_counts(query)[Intersect] > 0
+
+
+def has_union(query: Query, *, negated: bool = True) -> bool:
+    """Whether a query has alternative paths; optionally only outside negations."""
+    return any(isinstance(node, Union) for node in nodes(query, negated=negated))
+
+
 def has_negation(query: Query) -> bool:
     """Whether a part of the query is negated."""
-    return any(isinstance(node, Negate) for node in nodes(query))
+    return node_counts(query)[Negate] > 0
 
 
 def check_negations(query: Query) -> None:
@@ -194,8 +226,3 @@ def shared_variables(query: Query, *, negated: bool = True) -> list[Query]:
     order = nodes(query, negated=negated)
     uses = Counter(child for node in order for child in set(map(id, children(node))))
     return [node for node in order if uses[id(node)] > 1 and children(node) and is_variable(node)]
-
-
-def edges(query: Query) -> Iterator[Project]:
-    """Iterate over the projections of a query, each once."""
-    return (node for node in nodes(query) if isinstance(node, Project))

@@ -12,7 +12,7 @@ from halfgraph.errors import QueryError
 from halfgraph.query.exact import Ragged
 from halfgraph.query.program import compile_query
 from halfgraph.query.structures import NAMED, Structure, match_structure, structure_name
-from halfgraph.query.tree import Anchor, Query, check_negations, children, edges, nodes
+from halfgraph.query.tree import Query, anchors, check_negations, children, edges, nodes
 from halfgraph.workload.nested import FilePosition, Leaves, read_nested, shown
 from halfgraph.workload.sampling import Questions
 
@@ -163,8 +163,10 @@ def _match(query: Query, matches: Matches) -> tuple[Structure, Sequence[int], Se
     return matches[tree]
 
 
-def _columns_of(query: Query, anchors: Sequence[int], relations: Sequence[int]) -> tuple[list[int], list[int]]:
+def _columns_of(
+    query: Query, anchor_order: Sequence[int], relation_order: Sequence[int]
+) -> tuple[list[int], list[int]]:
     """Return the anchors and relations of a query at these positions of the walk."""
-    entity = [int(node.entity) for node in nodes(query) if isinstance(node, Anchor)]
-    relation = [int(edge.relation) for edge in edges(query)]
-    return [entity[position] for position in anchors], [relation[position] for position in relations]
+    entity_ids = [int(anchor.entity) for anchor in anchors(query)]
+    relation_ids = [int(edge.relation) for edge in edges(query)]
+    return [entity_ids[number] for number in anchor_order], [relation_ids[number] for number in relation_order]
