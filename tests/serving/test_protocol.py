@@ -167,7 +167,7 @@ def test_updates_are_refused(client, update):
     [
         "SELECT * { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } }",
         "SELECT * { service silent ?where { ?s ?p ?o } }",
-        "ASK { FILTER(1<2&&3>2)SERVICE<http://127.0.0.1:1/>{} }",
+        "ASK { FILTER(1 < 2&&3>2)SERVICE<http://127.0.0.1:1/>{} }",
         "SELECT * { { SELECT * { OPTIONAL { SERVICE <http://127.0.0.1:1/> {} } } } }",
         "DESCRIBE ?s { FILTER EXISTS { SERVICE <http://127.0.0.1:1/> { ?s ?p ?o } } }",
     ],

@@ -177,6 +177,10 @@ def test_an_update_is_recognised(text: str) -> None:
             "line 1, column 8: dbo is not a keyword of SPARQL. A variable is ?dbo, a name :dbo.",
         ),
         (
+            "SELECT ?x { ?x :p ?y FILTER(?x<5&&?y>3) }",
+            "line 1, column 31: unexpected <5&&?y>. It is read as an IRI. To compare, put spaces around < and >.",
+        ),
+        (
             "SELECT (?x AS ?x) {\n ?x ?y ?z }",
             "line 2, column 12: the SELECT overrides an existing variable using an expression",
         ),
@@ -223,6 +227,8 @@ def test_a_text_that_is_too_long_or_too_deep_is_refused(text: str, feature: str)
 def test_a_long_chain_is_not_deep() -> None:
     chain = " && ".join(f"?x + {number} - 1 != 1" for number in range(600))
     assert isinstance(parse(f"SELECT ?x {{ ?x ?y ?z FILTER({chain}) }}", PREFIXES).tree, Select)
+    twice, often = (parse(f"ASK {{ FILTER({'!' * count} true) }}", PREFIXES).tree for count in (2, 4000))
+    assert twice == often
 
 
 def test_texts_are_parsed_by_several_threads_at_once() -> None:

@@ -184,6 +184,14 @@ def aggregate(span: Span, name: str, *parts: Any) -> tree.Aggregate:
     return tree.Aggregate(name, None if argument == "*" else argument, distinct, between, span=span)
 
 
+def negation(span: Span, operand: Expression) -> Expression:
+    """! before an operand; three of them are as good as one, so that they never nest deeply."""
+    match operand:
+        case tree.Unary(operator="!", operand=tree.Unary(operator="!") as inner):
+            return inner
+    return tree.Unary("!", operand, span=span)
+
+
 def bracketed(children: list[Any]) -> Part:
     """Return what is between brackets, with the span of the brackets."""
     opening, inner, closing = children
@@ -203,7 +211,20 @@ _NODES = {
     "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary,
 }  # fmt: skip
 _FUNCTIONS: tuple[Any, ...] = (
-    *(query, select, construct_where, modifiers, group, union, row, triples, signed, function_call, aggregate),
+    *(
+        query,
+        select,
+        construct_where,
+        modifiers,
+        group,
+        union,
+        row,
+        triples,
+        signed,
+        negation,
+        function_call,
+        aggregate,
+    ),
 )
 ACTIONS: dict[str, Action] = {
     **{function.__name__: action(function) for function in _FUNCTIONS},
@@ -243,7 +264,6 @@ ACTIONS: dict[str, Action] = {
     "conjunction": joined("&&"),
     "not_contained": action(lambda span, item, options: tree.In(item, options, negated=True, span=span)),
     "not_exists": action(lambda span, part: tree.Exists(part, negated=True, span=span)),
-    "negation": action(lambda span, operand: tree.Unary("!", operand, span=span)),
     "language_string": action(lambda span, string, tag: tree.Literal(string.value, None, tag[1:], span=span)),
     "typed_string": action(lambda span, string, datatype: tree.Literal(string.value, datatype.value, span=span)),
 }

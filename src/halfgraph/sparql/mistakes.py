@@ -71,6 +71,8 @@ def _expectation(token: Token | None, before: Token | None, expected: Collection
         and "DOT" in expected
     ):
         return "Is a dot missing before it?"
+    if token is not None and token.text[0] == "<" and "COMPARE" in expected:
+        return "It is read as an IRI. To compare, put spaces around < and >."
     names = {"SELECT": ["VAR"], "DISTINCT": ["VAR"], "REDUCED": ["VAR"]}.get(before.type if before else "")
     if names is None:
         names = ["VAR", "IRI"] if {"VAR", "IRI"} <= set(expected) else sorted(expected)
