@@ -1,5 +1,6 @@
 """A query compiled to a short program for the kernels: its nodes in the order of the walk, as arrays."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -16,9 +17,7 @@ from halfgraph.query.tree import (
     Negate,
     Project,
     Query,
-    anchors,
     children,
-    edges,
     nodes,
     shared_variables,
     type_of,
@@ -36,7 +35,7 @@ class Program:
     Among the children of a step the negated ones come last.
     """
 
-    template: Query  # the query, its ids being column numbers
+    query: Query  # the source of the program, whatever its ids
     operations: NDArray[np.int32]
     columns: NDArray[np.int32]  # the column of anchors or relations that a step reads
     types: NDArray[np.int32]  # the type that a variable is restricted to, or -1
@@ -44,18 +43,26 @@ class Program:
     children: NDArray[np.int32]
 
     @cached_property
+    def template(self) -> Query:
+        """The query with column numbers as ids."""
+        anchor_columns, relation_columns = (
+            iter(self.columns[self.operations == op].tolist()) for op in (ANCHOR, PROJECT)
+        )
+        return map_ids(self.query, lambda _: next(anchor_columns), lambda _: next(relation_columns))
+
+    @cached_property
     def has_shared_variables(self) -> bool:
         """Whether a variable is used twice, so that the sets of its paths do not determine the answers."""
-        return bool(shared_variables(self.template))
+        return bool(shared_variables(self.query))
 
     @cached_property
     def depth(self) -> int:
         """The number of relations on the longest path."""
         depths: dict[int, int] = {}
-        for node in nodes(self.template):
+        for node in nodes(self.query):
             below = max((depths[id(child)] for child in children(node)), default=0)
             depths[id(node)] = below + isinstance(node, Project)
-        return depths[id(self.template)]
+        return depths[id(self.query)]
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], ...]:
@@ -85,32 +92,32 @@ class Batch:
 
 def compile_structure(structure: Structure) -> Program:
     """Compile a structure; its ids are column numbers already."""
-    return _compile(structure.query)
+    return _compile(structure.query, nodes(structure.query), _column)
 
 
 def compile_query(query: Query) -> Batch:
     """Compile one query or a batch, with its ids as columns."""
-    entities = [anchor.entity for anchor in anchors(query)]
-    relations = [edge.relation for edge in edges(query)]
+    order = nodes(query)
+    entities = [node.entity for node in order if isinstance(node, Anchor)]
+    relations = [node.relation for node in order if isinstance(node, Project)]
     shape = np.broadcast_shapes(*map(np.shape, [*entities, *relations]))
     rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
-    entity_columns, relation_columns = count(), count()
-    template = map_ids(query, lambda _: next(entity_columns), lambda _: next(relation_columns))
-    return Batch(_compile(template), _stack(entities, rows), _stack(relations, rows))
+    numbers = {Anchor: count(), Project: count()}
+    program = _compile(query, order, lambda node: next(numbers[type(node)]) if type(node) in numbers else 0)
+    return Batch(program, _stack(entities, rows), _stack(relations, rows))
 
 
-def _compile(template: Query) -> Program:
-    order = nodes(template)
+def _compile(query: Query, order: list[Query], column: Callable[[Query], int]) -> Program:
     number = {id(node): position for position, node in enumerate(order)}
     steps = [[number[id(child)] for child in sorted(children(node), key=_is_negated)] for node in order]
     arrays = (
         [OPERATIONS[type(node)] for node in order],
-        [_column(node) for node in order],
+        list(map(column, order)),
         [-1 if (type_id := type_of(node)) is None else type_id for node in order],
         np.cumsum([0, *map(len, steps)]),
         [child for step in steps for child in step],
     )
-    return Program(template, *(np.array(array, dtype=np.int32) for array in arrays))
+    return Program(query, *(np.array(array, dtype=np.int32) for array in arrays))
 
 
 def _column(node: Query) -> int:

@@ -1,7 +1,6 @@
 """Rewriting of queries: ids filled in, variables replaced, unions split, negations left out."""
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,17 +38,23 @@ def rewrite_nodes(query: Query, change: Change) -> dict[int, Query]:
 
 def map_ids(query: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]) -> Query:
     """Return the query with every entity and relation replaced."""
-    return rewrite(query, lambda _, node: with_ids(node, entity, relation))
+    return map_node_ids(query, entity, relation)[id(query)]
 
 
-def with_ids(node: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]) -> Query:
-    """Return one node with its entity or relation replaced."""
-    match node:
-        case Anchor():
-            return replace(node, entity=entity(node.entity))
-        case Project():
-            return replace(node, relation=relation(node.relation))
-    return node
+def map_node_ids(
+    query: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]
+) -> dict[int, Query]:
+    """Return every node with its entity or relation replaced, by the id of the node that it replaces."""
+    new: dict[int, Query] = {}
+    for node in nodes(query):
+        match node:
+            case Anchor():
+                new[id(node)] = Anchor(entity(node.entity), name=node.name, span=node.span)
+            case Project(source, old, type_id):
+                new[id(node)] = Project(new[id(source)], relation(old), type_id, name=node.name, span=node.span)
+            case _:
+                new[id(node)] = rebuild(node, [new[id(child)] for child in children(node)])
+    return new
 
 
 def fill(query: Query, anchors: NDArray[np.int32], relations: NDArray[np.int32]) -> Query:

@@ -6,7 +6,7 @@ A negation stands only in an intersection, beside a part that is not negated, an
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +17,7 @@ from halfgraph.errors import QueryError
 Column = int | NDArray[np.int32]
 Span = tuple[int, int]
 ONLY_NEGATIONS = "the query only excludes answers"
+_OTHERS = frozenset(("name", "span", "source", "part", "parts"))
 _JOIN_ADVICE = "Join the negation with a part that says what the variable is."
 
 
@@ -29,8 +30,9 @@ class Node:
     span: Span | None = field(default=None, kw_only=True, repr=False)  # where the source text says this
 
     def __post_init__(self) -> None:
-        negated = [isinstance(child, Negate) for child in children(self)]  # type: ignore[arg-type]
-        if any(negated) and (all(negated) or not isinstance(self, Intersect)):
+        parts = children(self)  # type: ignore[arg-type]
+        negated = [part for part in parts if isinstance(part, Negate)]
+        if negated and (len(negated) == len(parts) or not isinstance(self, Intersect)):
             raise QueryError(ONLY_NEGATIONS, advice=_JOIN_ADVICE)
 
     def __eq__(self, other: object) -> bool:
@@ -113,11 +115,11 @@ def rebuild(node: Query, parts: Sequence[Query]) -> Query:
         case Anchor():
             return node
         case Project():
-            return replace(node, source=parts[0])
+            return Project(parts[0], node.relation, node.type_id, name=node.name, span=node.span)
         case Intersect() | Union():
-            return replace(node, parts=tuple(parts))
+            return type(node)(tuple(parts), node.type_id, name=node.name, span=node.span)
         case Negate():
-            return replace(node, part=parts[0])
+            return Negate(parts[0], name=node.name, span=node.span)
 
 
 def type_of(node: Query) -> int | None:
@@ -128,8 +130,7 @@ def type_of(node: Query) -> int | None:
 
 def attributes(node: Query) -> dict[str, Any]:
     """Return what a node says besides its children, name and span: its class, entity, relation and type."""
-    others = {key: value for key, value in vars(node).items() if key not in ("name", "span", "source", "part", "parts")}
-    return {"node": type(node).__name__, **others}
+    return {"node": type(node).__name__} | {key: value for key, value in vars(node).items() if key not in _OTHERS}
 
 
 def is_variable(node: Query) -> bool:

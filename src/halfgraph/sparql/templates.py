@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.rewriting import rewrite_nodes, with_ids
+from halfgraph.query.rewriting import map_node_ids
 from halfgraph.query.tree import Column
 from halfgraph.sparql.names import find
 from halfgraph.sparql.prefixes import Prefixes
@@ -47,10 +47,10 @@ class Template:
             forward, direction = int(old) & ~1, int(old) & 1
             return _id(relation.get(forward, forward)) + direction
 
-        new = rewrite_nodes(
-            self.reading.query,
-            lambda _, node: with_ids(node, lambda old: _id(entity.get(int(old), old)), new_relation),
-        )
+        def new_entity(old: Column) -> Column:
+            return _id(entity.get(int(old), old))
+
+        new = map_node_ids(self.reading.query, new_entity, new_relation)
         variables = {name: new[id(node)] for name, node in self.reading.variables.items()}
         witnesses = {name: variables[name] for name in self.reading.witnesses}
         return replace(
