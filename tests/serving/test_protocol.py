@@ -154,7 +154,18 @@ def test_a_post_without_a_query_is_refused(client):
     refused(post(client, "", FORM), 400)
 
 
-@pytest.mark.parametrize("update", ["INSERT DATA { <a:a> <a:b> <a:c> }", "DROP ALL", "LOAD <file:///etc/passwd>"])
+@pytest.mark.parametrize(
+    "update",
+    [
+        "INSERT DATA { <a:a> <a:b> <a:c> }",
+        "DROP ALL",
+        "LOAD <file:///etc/passwd>",
+        "LOAD <a:a> INTO GRAPH <a:b>",
+        "CLEAR SILENT GRAPH <a:g>",
+        "PREFIX a: <a:> DELETE WHERE { ?s ?p ?o }",
+        "DROP this is not SPARQL",
+    ],
+)
 def test_updates_are_refused(client, update):
     refused(post(client, update, "application/sparql-update"), 403)
     refused(post(client, urlencode({"update": update}), FORM), 403)

@@ -18,7 +18,7 @@ TOWNS = """
 @prefix : <http://t/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
 @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
 :Rome :in :Italy ; :population 2800000 ; rdfs:label "Rome"@en , "Roma"@it ; :founded "-0753-04-21"^^xsd:date .
-:Bari :in :Italy ; :population 320000 ; rdfs:label "Bari"@it ; :twin :Rome .
+:Bari :in :Italy ; :population 320000 ; :height -1.5 ; rdfs:label "Bari"@it ; :twin :Rome .
 :Pisa :in :Italy ; :population 90000 ; :closed "1406-10-09"^^xsd:date ; :twin :Lyon .
 :Lyon :in :France ; :population 520000 ; rdfs:label "Lyon"@fr ; :twin :Rome .
 _:camp :in :Italy ; :population 5 .
@@ -47,6 +47,9 @@ IN_ITALY = "SELECT ?x { ?x :in :Italy"
         (f"{IN_ITALY} ; :population ?p FILTER(?p > 100000) }}", ["Bari", "Rome"]),
         (f"{IN_ITALY} ; :population ?p . FILTER(?p > 100000 && ?x != :Rome) }}", ["Bari"]),
         (f"{IN_ITALY} ; :population 320000 }}", ["Bari"]),
+        (f"{IN_ITALY} ; :height -1.5 }}", ["Bari"]),
+        (f"{IN_ITALY} ; :height ?h FILTER(?h < -1 && ?h+1 = -0.5) }}", ["Bari"]),
+        (f"{IN_ITALY} ; :height ?h FILTER(xsd:integer(?h) = -1) }}", ["Bari"]),
         (f"{IN_ITALY} ; rdfs:label 'Rome'@en }}", ["Rome"]),
         (f"{IN_ITALY} ; rdfs:label ?l FILTER(LANG(?l) = 'it') }}", ["Bari", "Rome"]),
         (f"{IN_ITALY} ; rdfs:label ?l FILTER REGEX(?l, '^r', 'i') }}", ["Rome"]),

@@ -65,6 +65,25 @@ def test_a_batch_has_columns_in_place_of_names(graph):
     assert query.relation.tolist() == [2 * graph.relations.find("livesIn") + 1] * 5
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["FOO BAR {0}", "PREFIX a: {0}", "{0} {0}", "BASE <http://b/> {0} PREFIX a: <b>", "PREFIX {0}", "SELECT {0}"],
+)
+def test_a_cached_template_does_not_make_a_broken_text_readable(graph, text):
+    good = "SELECT DISTINCT ?x { ?x <livesIn> <city1> }"
+    templates = Templates(graph)
+    templates.read(good)
+    with pytest.raises(HalfgraphError):
+        templates.read(text.replace("{0}", good))
+
+
+def test_declarations_are_not_part_of_a_template(graph):
+    templates = Templates(graph)
+    first, _ = templates.template("SELECT ?x { ?x <livesIn> <city1> }")
+    text = "BASE <http://halfgraph.local/> PREFIX p: <> SELECT ?x { ?x p:roots <city2> }"
+    assert templates.template(text)[0] is first
+
+
 @pytest.mark.parametrize("text", ["SELECT ?x { ?x <livesIn> <nowhere> }", "SELECT ?x {", "", "x" * 200_000])
 def test_what_cannot_be_read_is_refused_as_ever(graph, text):
     with pytest.raises(HalfgraphError):

@@ -11,6 +11,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedToken
 from lark.lexer import Lexer
 
+from halfgraph.errors import SparqlError
 from halfgraph.sparql.actions import ACTIONS
 from halfgraph.sparql.mistakes import check_scope, mistake, undeclared_prefix
 from halfgraph.sparql.prefixes import Prefixes
@@ -41,8 +42,8 @@ def parse(text: str, prefixes: Prefixes) -> Request:
         raise refused("length", None)
     if scanned.nesting > DEEPEST:
         raise refused("nesting", None)
-    if _is_update(scanned):
-        return Request(parse_update(scanned), scanned.source, scanned.prefixes)
+    if (update := _update(scanned)) is not None:
+        return Request(update, scanned.source, scanned.prefixes)
     tree: Query = _parse(scanned, "query")
     if any(token.type == "FUNCTION" and token.value in ("IRI", "URI") for token in scanned.tokens):
         tree = replace(tree, base=scanned.prefixes.base)
@@ -67,10 +68,16 @@ def _in_full(tokens: list[Token]) -> Iterator[str]:
             yield token.text
 
 
-def _is_update(scanned: Scan) -> bool:
-    """Whether the first word after the declarations is that of an update."""
+def _update(scanned: Scan) -> Update | None:
+    """Return the update if the first word after the declarations is that of one; whatever follows, it is no query."""
     declarations = ("PREFIX", "PNAME_NS", "BASE", "NAMESPACE")
-    return next((token.type for token in scanned.tokens if token.type not in declarations), "") in UPDATES
+    first = next((token for token in scanned.tokens if token.type not in declarations), None)
+    if first is None or first.type not in UPDATES:
+        return None
+    try:
+        return parse_update(scanned)
+    except SparqlError:
+        raise refused("update", scanned.source.place_of(first), word=first.type) from None
 
 
 def _parse(scanned: Scan, start: str) -> Any:
