@@ -168,33 +168,3 @@ def variables(group: Group) -> list[str]:
 def by_name(name: str) -> list[tuple[int, str]]:
     """Return a sort key by which numbers inside names count as numbers."""
     return [(int(piece), "") if piece.isdecimal() else (-1, piece) for piece in re.split(r"(\d+)", name)]
-
-
-def build(
-    edges: Sequence[Edge], types: Mapping[str, int], order: Sequence[str], others: Mapping[str, Sequence[Query]]
-) -> dict[str, Query]:
-    """Return the node of each variable; `order` has each variable after its sources.
-
-    `others` are further parts of a variable: entities, unions and negations.
-    """
-    found: dict[str, Query] = {}
-    for variable in order:
-        parts = [Project(_node(edge.source, found), edge.relation) for edge in edges if edge.target == variable]
-        found[variable] = _variable([*parts, *others.get(variable, ())], types.get(variable))
-    return found
-
-
-def _variable(parts: Sequence[Query], type_id: int | None) -> Query:
-    """The node of a variable in its plainest form."""
-    match parts:
-        case [Project() as only]:
-            return Project(only.source, only.relation, type_id)
-        case [Union(type_id=None) as only]:
-            return Union(only.parts, type_id)
-        case [Anchor() as only] if type_id is None:
-            return only
-    return Intersect(tuple(parts), type_id)
-
-
-def _node(term: Term, found: Mapping[str, Query]) -> Query:
-    return Anchor(term.entity) if isinstance(term, Anchor) else found[term]

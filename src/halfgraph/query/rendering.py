@@ -1,34 +1,20 @@
-"""A query as one line of text, as SPARQL, and as a drawing for the terminal.
+"""A query as one line of text and as a drawing for the terminal.
 
-All three use the same names of variables: ?answer, and ?v1, ?v2, ..., each after its sources.
+Both use the same names of variables, as does the query's SPARQL: ?answer, and ?v1, ?v2, ..., each after its sources.
 """
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from textwrap import indent
 
-from pyoxigraph import BlankNode
-
-from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.query.patterns import Edge, Either, Equals, Group, Not, OfType, Pattern, Term, flatten, variables
 from halfgraph.query.tree import Query
-from halfgraph.sparql.prefixes import Prefixes
 
 
 def one_line(query: Query, graph: Graph, target: str = "answer") -> str:
     """Return the query with labels, as in the paper's Figure 1: ?answer . ∃ ?v1 : guest(Escape Clause, ?v1) ∧ ..."""
     return f"?{target} . {Labelled(graph).claim(flatten(query, target), target)}"
-
-
-def to_sparql(query: Query, graph: Graph, target: str = "answer") -> str:
-    """Return the query as equivalent SPARQL; only the prefixes that it uses are declared."""
-    group = flatten(query, target)
-    writer = Sparql(graph, Prefixes.of(graph), [])
-    body = indent(writer.block(group), "  ")
-    head = "".join(f"{line}\n" for line in writer.prefixes.declarations(writer.iris))
-    return f"{head}SELECT DISTINCT ?{target} WHERE {{\n{body}\n}}\n"
 
 
 def drawing(query: Query, graph: Graph, target: str = "answer") -> str:
@@ -80,52 +66,6 @@ class Labelled:
                 return f"?{pattern.variable} ≠ {self.term(anchor)}"
             case Not():
                 return f"¬({self.claim(pattern.group, pattern.variable)})"
-
-
-@dataclass(frozen=True)
-class Sparql:
-    """Patterns as SPARQL; collects the IRIs that were shortened."""
-
-    graph: Graph
-    prefixes: Prefixes
-    iris: list[str]
-
-    def block(self, group: Group) -> str:
-        """Return the patterns, one on each line."""
-        return "\n".join(map(self.line, group))
-
-    def line(self, pattern: Pattern) -> str:
-        """Return one pattern; an inverse relation is written in the direction of the triples."""
-        match pattern:
-            case Edge():
-                ends = [self.term(pattern.source), f"?{pattern.target}"]
-                subject, object_ = reversed(ends) if pattern.relation & 1 else ends
-                return f"{subject} {self.iri(self.graph.relations.name(pattern.relation // 2))} {object_} ."
-            case OfType():
-                return f"?{pattern.variable} a {self.iri(self.graph.types.names[pattern.type_id])} ."
-            case Equals():
-                return f"VALUES ?{pattern.variable} {{ {self.term(pattern.anchor)} }}"
-            case Either():
-                blocks = [f"{{\n{indent(self.block(some), '  ')}\n}}" for some in pattern.groups]
-                return " UNION ".join(blocks) or f"VALUES ?{pattern.variable} {{ }}"
-            case Not(group=(Equals(anchor=anchor),)):
-                return f"FILTER (?{pattern.variable} != {self.term(anchor)})"
-            case Not():
-                return f"FILTER NOT EXISTS {{\n{indent(self.block(pattern.group), '  ')}\n}}"
-
-    def term(self, term: Term) -> str:
-        """Return a variable, or the IRI of an entity."""
-        return f"?{term}" if isinstance(term, str) else self.iri(self.graph.entities.name(int(term.entity)))
-
-    def iri(self, name: str) -> str:
-        """Return the shortened IRI of a name."""
-        if isinstance(self.graph.namer.term(name), BlankNode):
-            raise InputError(
-                f"{name} is a blank node, which SPARQL cannot name: there it would be a variable",
-                advice="Import the graph with --blank-nodes drop, or ask about an entity with an IRI.",
-            )
-        self.iris.append(self.prefixes.short(self.graph.namer.iri(name)))
-        return self.iris[-1]
 
 
 @dataclass(frozen=True)
