@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from halfgraph.api import open_run
-from halfgraph.evaluation.questions import EvaluationSet, of_file
+from halfgraph.evaluation.questions import EvaluationSet, from_file
 from halfgraph.evaluation.results import evaluate
 from halfgraph.prediction.base import QueryPredictor
 from halfgraph.prediction.embedding import EmbeddingIndex
@@ -37,7 +37,7 @@ def main() -> None:
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
     links = LinkPredictor.of(EmbeddingIndex.of(encoder), graph.train, LinkWeights())
-    with of_file(given.queries, graph, given.limit, given.seed) as asked:
+    with from_file(given.queries, graph, given.limit, given.seed) as asked:
         names = [questions.structure.short for questions in asked.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")

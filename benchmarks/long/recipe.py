@@ -13,9 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from halfgraph.evaluation.protocol import paper_scores
-from halfgraph.evaluation.ranking import scored
-from halfgraph.evaluation.validation import validator
+from halfgraph.evaluation.ranking import score_questions
+from halfgraph.evaluation.validation import paper_scores, validator
 from halfgraph.graph.folder import Graph
 from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.settings import given_values, training_settings
@@ -93,7 +92,7 @@ def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int
     assert one_edge.hard is not None
     sizes = np.diff(one_edge.hard.offsets)
     ranked = (
-        np.repeat(1 / sizes, sizes) / scored(EmbeddingPredictor.of(best), one_edge).ranks
+        np.repeat(1 / sizes, sizes) / score_questions(EmbeddingPredictor.of(best), one_edge).ranks
     )  # each question counts once
     mrr = ranked.sum() / len(one_edge)
     return f"| {change or 'default'} | {ended.step:,} | {seconds:,.0f} | {figures} | {mrr:.3f} |"

@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from halfgraph.api import open_run
-from halfgraph.evaluation.questions import EvaluationSet, drawn, of_file
+from halfgraph.evaluation.questions import EvaluationSet, from_file, sample_questions
 from halfgraph.evaluation.results import evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
@@ -47,7 +47,7 @@ def main() -> None:
     modes = Predictors.load(given.run, encoder, graph.train)
     verdicts = Verdicts(f"Answers edge by edge, {given.run}, {given.limit} of each structure, seed {given.seed}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    with of_file(given.queries, graph, given.limit, given.seed) as asked:
+    with from_file(given.queries, graph, given.limit, given.seed) as asked:
         judge_cost(verdicts, modes, asked, before)
         judge_quality(verdicts, modes, graph, asked, given.seed)
     judge_witnesses(verdicts, modes, graph, given.seed)
@@ -121,7 +121,7 @@ def _at_least(verdicts: Verdicts, what: str, figure: float, target: float) -> No
 
 def _with_missing(graph: Graph, seed: int) -> tuple[Any, Any]:
     """Test questions with the number of missing triples of each hard answer."""
-    asked = drawn(graph, "test", WITNESSED, seed)
+    asked = sample_questions(graph, "test", WITNESSED, seed)
     return asked.sets, asked.missing
 
 

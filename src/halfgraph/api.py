@@ -9,7 +9,7 @@ from typing import Any
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.schema import Answers, Witness, table
 from halfgraph.errors import FolderError, HalfgraphError
-from halfgraph.evaluation.questions import drawn
+from halfgraph.evaluation.questions import sample_questions
 from halfgraph.evaluation.results import evaluate as figures_of
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph import folder
@@ -119,7 +119,7 @@ class Evaluation:
 def evaluate(run: PathLike, graph: folder.Graph | None = None, *, limit: int = 1_000, seed: int = 0) -> Evaluation:
     """Measure a run on newly sampled test questions, at most `limit` of each query structure."""
     opened = open_run(run, graph)
-    questions = drawn(opened.graph, "test", limit, seed)
+    questions = sample_questions(opened.graph, "test", limit, seed)
     return Evaluation(figures_of(EmbeddingPredictor.of(opened.encoder), questions, seed=seed))
 
 

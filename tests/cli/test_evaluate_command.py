@@ -227,7 +227,7 @@ def test_a_diverged_model_fails_loudly(run: Run, made: Path, tmp_path: Path) -> 
         (["cga0", "--workload", "w", "--queries", "queries.jsonl"], "--workload: and --queries are both given"),
         (["cga0", "--queries", "none.jsonl"], "none.jsonl"),
         (["cga0", "--workload", "g"], "g: no workload here"),
-        (["cga0", "--every-score"], "--every-score: has nowhere to go"),
+        (["cga0", "--every-score"], "--every-score: needs a file"),
         (["cga0", "--workload", "w", "--scores", "cga0"], "cga0"),
         (["cga0", "--workload", "w", "--html", "w/workload.json/x.html"], "cannot be written"),
     ],
@@ -249,7 +249,7 @@ def test_a_graph_that_has_moved_is_asked_for(run: Run, made: Path, tmp_path: Pat
     (moved / "provenance.json").write_text(json.dumps(said | {"graph_path": "/nowhere/g"}))
     outcome = run("evaluate", "moved", "--workload", "w")
     assert outcome.code == 1
-    assert "moved was trained on /nowhere/g, which is not there. Pass --graph FOLDER" in outcome.err
+    assert "moved: was trained on /nowhere/g, which is not there. Pass --graph FOLDER" in outcome.err
     assert run("evaluate", "moved", "--workload", "w", "--graph", "g", "--quiet").code == 0
 
 

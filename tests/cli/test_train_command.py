@@ -86,7 +86,7 @@ def test_the_same_seed_gives_the_same_model_and_another_another(run: Run) -> Non
 
 
 def test_a_run_of_some_minutes_draws_its_questions_on_the_fly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("halfgraph.evaluation.validation.DRAWN", 20)
+    monkeypatch.setattr("halfgraph.evaluation.validation.SAMPLED", 20)
     outcome = run("train", "g", "--out", "run", "--minutes", "0", "--json", *FEW)
     assert json.loads(outcome.out)["steps"] == 13
     assert json.loads(Path("run/provenance.json").read_text())["source"] == "on the fly"

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.evaluation.bootstrap import interval, mean_of, replicates
+from halfgraph.evaluation.bootstrap import interval, mean_of, resample
 from halfgraph.evaluation.measures import Column, Measures, Pairs
 from halfgraph.evaluation.metrics import auc
 
@@ -33,7 +33,7 @@ def drawn_again(measures: Measures, seed: int, again: int) -> list[np.ndarray]:
 @given(st.integers(0, 1000))
 def test_every_measure_is_that_of_the_questions_drawn_again(seed: int) -> None:
     measures = some_measures(seed, count=40)
-    found = replicates(measures, seed, again=35)
+    found = resample(measures, seed, samples=35)
     for place, rows in enumerate(drawn_again(measures, seed, 35)):
         for key, measure in measures.items():
             kept = rows[measure.there[rows]]
@@ -44,7 +44,7 @@ def test_every_measure_is_that_of_the_questions_drawn_again(seed: int) -> None:
 
 
 def test_the_same_seed_draws_the_same() -> None:
-    first, again, other = (replicates(some_measures(), seed, 50) for seed in (1, 1, 2))
+    first, again, other = (resample(some_measures(), seed, 50) for seed in (1, 1, 2))
     for key in first:
         np.testing.assert_array_equal(first[key], again[key])
         assert (first[key] != other[key]).any()
@@ -53,7 +53,7 @@ def test_the_same_seed_draws_the_same() -> None:
 def test_an_interval_is_as_wide_as_theory_says() -> None:
     values = np.random.default_rng(0).normal(size=2_000)
     column = Column(values, np.ones(2_000, dtype=bool))
-    low, high = interval(replicates({("mrr", "1p"): column}, 0, 2_000)["mrr", "1p"])
+    low, high = interval(resample({("mrr", "1p"): column}, 0, 2_000)["mrr", "1p"])
     assert low < values.mean() < high
     assert high - low == pytest.approx(2 * 1.96 * values.std() / np.sqrt(2_000), rel=0.1)
 
@@ -61,7 +61,7 @@ def test_an_interval_is_as_wide_as_theory_says() -> None:
 def test_more_questions_make_a_figure_surer() -> None:
     widths = []
     for count in (50, 500, 5_000):
-        low, high = interval(replicates(some_measures(0, count), 0, 300)["auc", "2-inter"])
+        low, high = interval(resample(some_measures(0, count), 0, 300)["auc", "2-inter"])
         widths.append(high - low)
     assert widths == sorted(widths, reverse=True)
 
@@ -69,7 +69,7 @@ def test_more_questions_make_a_figure_surer() -> None:
 def test_draws_without_a_value_are_left_out() -> None:
     there = np.array([True, *[False] * 9])
     column = Column(np.full(10, 0.25), there)
-    found = replicates({("mrr", "3i"): column}, 0, 100)["mrr", "3i"]
+    found = resample({("mrr", "3i"): column}, 0, 100)["mrr", "3i"]
     assert np.isnan(found).any()
     assert interval(found) == (0.25, 0.25)
     assert np.isnan(interval(np.full(3, np.nan))).all()
@@ -81,5 +81,5 @@ def test_the_mean_of_measures_is_that_of_each_draw() -> None:
 
 
 def test_nothing_is_drawn_for_nothing() -> None:
-    assert replicates({}, 0) == {}
-    assert replicates(some_measures(), 0, 0) == {}
+    assert resample({}, 0) == {}
+    assert resample(some_measures(), 0, 0) == {}

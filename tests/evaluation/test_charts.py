@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 import pytest
 
 from halfgraph.evaluation.charts import BOTTOM, HEIGHT, TOP, Bars, charts, reliability_charts, reliability_svg, svg
-from halfgraph.evaluation.comparing import Measured, Row, rows_of
+from halfgraph.evaluation.results import Measured, Row, rows_of
 
 SPACE = "{http://www.w3.org/2000/svg}"
 BARS = Bars("Title <1>", ["1p", "2i-hard"], [("a & b", [60.0, 50.0]), ("c", [62.0, None])], True, ["2i-hard"])
@@ -77,5 +77,5 @@ def test_the_chart_has_a_point_for_each_bin_where_it_belongs():
 
 
 def test_only_rows_with_confidences_have_a_chart():
-    assert [title for title, _ in reliability_charts([ROW])] == ["Confidence and what is right, CGA"]
+    assert [title for title, _ in reliability_charts([ROW])] == ["Reliability of confidences, CGA"]
     assert reliability_charts([Row("popularity", {}, None, (), {})]) == []

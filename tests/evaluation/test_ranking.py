@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from scipy.stats import percentileofscore
 from sklearn.metrics import roc_auc_score
 
-from halfgraph.evaluation.measures import Column, Measures, measures_of
+from halfgraph.evaluation.measures import Column, Measures, all_measures
 from halfgraph.evaluation.metrics import NotANumber, percentiles
-from halfgraph.evaluation.protocol import paper_scores
-from halfgraph.evaluation.ranking import ScoredQuestions, missing_triples, scored
+from halfgraph.evaluation.ranking import ScoredQuestions, missing_triples, score_questions
+from halfgraph.evaluation.validation import paper_scores
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.base import Scores
@@ -101,7 +101,7 @@ def slow_ranks(case: Case, which: str) -> list[list[float]]:
 @given(st.integers(0, 10_000), st.integers(1, 12))
 def test_ranks_are_those_of_a_plain_loop(seed: int, values: int) -> None:
     one = case(seed, values=values)
-    result = scored(one.predictor, one.questions, threads=1)
+    result = score_questions(one.predictor, one.questions, threads=1)
     assert result.ranks.tolist() == [rank for ranks in slow_ranks(one, "hard") for rank in ranks]
     for row, ranks in enumerate(slow_ranks(one, "easy")):
         assert result.recovered[row] == pytest.approx(np.mean([1 / rank for rank in ranks]) if ranks else 0.0)
@@ -114,11 +114,11 @@ def test_a_tie_counts_half() -> None:
     none = np.array([-1], np.int32)
     zeros = np.zeros((1, 1), np.int32)
     questions = Questions(structure_named("1p"), zeros, zeros, np.array([0], np.int32), none, none, None, easy, hard)
-    result = scored(Fixed(table), questions)
+    result = score_questions(Fixed(table), questions)
     assert result.above.tolist() == [0]  # the easy answer is filtered out
     assert result.equal.tolist() == [2]
     assert result.ranks.tolist() == [2.0]
-    ties = measures_of(result)["ties", "1p"]
+    ties = all_measures(result)["ties", "1p"]
     assert ties.value() == 1.0
 
 
@@ -126,15 +126,15 @@ def test_a_tie_counts_half() -> None:
 @pytest.mark.parametrize("at_once", [1, 3 * ENTITIES, 1 << 23])
 def test_results_depend_on_neither_chunks_nor_threads(at_once: int, threads: int) -> None:
     one = case(1, count=40)
-    expected = scored(one.predictor, one.questions, threads=1)
-    found = scored(one.predictor, one.questions, threads=threads, at_once=at_once)
+    expected = score_questions(one.predictor, one.questions, threads=1)
+    found = score_questions(one.predictor, one.questions, threads=threads, chunk=at_once)
     for name in ("answer", "negative", "hard_negative", "negatives", "hard_negatives", "above", "equal", "recovered"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name), err_msg=name)
 
 
 def test_no_more_scores_are_asked_for_than_fit() -> None:
     one = case(2, count=30)
-    scored(one.predictor, one.questions, at_once=4 * ENTITIES)
+    score_questions(one.predictor, one.questions, chunk=4 * ENTITIES)
     assert max(one.predictor.asked) == 4
     assert sum(one.predictor.asked) == 30
 
@@ -147,14 +147,14 @@ def test_what_watches_sees_every_row_once_and_in_order() -> None:
         np.testing.assert_array_equal(scores, one.predictor.table[rows])
         seen.extend(range(rows.start, rows.stop))
 
-    scored(one.predictor, one.questions, at_once=3 * ENTITIES, threads=4, watch=watch)
+    score_questions(one.predictor, one.questions, chunk=3 * ENTITIES, threads=4, watch=watch)
     assert seen == list(range(20))
 
 
 def test_torch_has_its_threads_back_afterwards() -> None:
     before = torch.get_num_threads()
     one = case(4)
-    scored(one.predictor, one.questions, threads=2)
+    score_questions(one.predictor, one.questions, threads=2)
     assert torch.get_num_threads() == before
 
 
@@ -163,20 +163,20 @@ def test_a_score_that_is_no_number_fails_loudly(bad: float) -> None:
     one = case(5)
     one.predictor.table[7, 3] = bad
     with pytest.raises(NotANumber, match="fixed, 2-inter"):
-        scored(one.predictor, one.questions)
+        score_questions(one.predictor, one.questions)
 
 
 def test_no_questions_have_no_ranks() -> None:
     one = case(6)
     none = one.questions.take(np.empty(0, np.int64))
-    assert len(scored(one.predictor, none).ranks) == 0
+    assert len(score_questions(one.predictor, none).ranks) == 0
     assert not one.predictor.asked
 
 
 @given(st.integers(0, 10_000))
 def test_mrr_and_hits_are_means_over_a_questions_answers_and_then_over_questions(seed: int) -> None:
     one = case(seed)
-    measures = measures_of(scored(one.predictor, one.questions, threads=1))
+    measures = all_measures(score_questions(one.predictor, one.questions, threads=1))
     ranks = [some for some in slow_ranks(one, "hard") if some]
     if not ranks:
         assert ("mrr", "2i") not in measures
@@ -193,7 +193,7 @@ def test_mrr_and_hits_are_means_over_a_questions_answers_and_then_over_questions
 @given(st.integers(0, 10_000))
 def test_auc_is_that_of_scikit_learn(seed: int) -> None:
     one = case(seed, count=15)
-    measures = measures_of(scored(one.predictor, one.questions, threads=1))
+    measures = all_measures(score_questions(one.predictor, one.questions, threads=1))
     table, questions = one.predictor.table, one.questions
     for name, negative in (("2-inter", questions.negative), ("2-inter-hard", questions.hard_negative)):
         rows = np.flatnonzero(negative >= 0)
@@ -208,12 +208,11 @@ def test_auc_is_that_of_scikit_learn(seed: int) -> None:
 @given(st.integers(0, 10_000))
 def test_apr_is_that_of_scipy(seed: int) -> None:
     one = case(seed, count=15)
-    measures = measures_of(scored(one.predictor, one.questions, threads=1))
+    measures = all_measures(score_questions(one.predictor, one.questions, threads=1))
     for name, many in (("2-inter", one.questions.negatives), ("2-inter-hard", one.questions.hard_negatives)):
         assert many is not None
         expected = [
-            percentileofscore(one.predictor.table[row, many[row]], one.predictor.table[row, answer], type_id="mean")
-            / 100
+            percentileofscore(one.predictor.table[row, many[row]], one.predictor.table[row, answer], kind="mean") / 100
             for row, answer in enumerate(one.questions.answers)
             if len(many[row])
         ]
@@ -232,7 +231,7 @@ def test_the_paper_s_measures_are_those_of_validation(tmp_path: Path) -> None:
     quick = paper_scores(encoder, sets)
     measures: Measures = {}
     for questions in sets:
-        measures |= measures_of(scored(EmbeddingPredictor.of(encoder), questions))
+        measures |= all_measures(score_questions(EmbeddingPredictor.of(encoder), questions))
     for measure in ("auc", "apr"):
         found = {name: column.value() for (its, name), column in measures.items() if its == measure}
         assert found == pytest.approx(dict(getattr(quick, measure)), abs=2e-3)  # a near tie may fall either way
@@ -269,11 +268,11 @@ def test_missing_triples_are_the_fewest_of_all_ways(split: Split, structure: Str
 
 def test_measures_by_missing_triples_are_of_the_answers_that_need_so_many() -> None:
     one = case(8)
-    result = scored(one.predictor, one.questions)
+    result = score_questions(one.predictor, one.questions)
     assert one.questions.hard is not None
     rng = np.random.default_rng(0)
     missing = rng.integers(-1, 3, len(result.ranks)).astype(np.int8)
-    measures = measures_of(result, missing)
+    measures = all_measures(result, missing)
     offsets = one.questions.hard.offsets
     for number in (0, 1, 2):
         means = []
@@ -299,4 +298,4 @@ def test_every_structure_can_be_ranked() -> None:
         hard = Ragged.of([np.array([1, 4], np.int32)] * 3)
         none = np.full(3, -1, np.int32)
         questions = Questions(structure, anchors, relations, none + 1, none, none, None, None, hard)
-        assert (scored(EmbeddingPredictor.of(model.encoder), questions).ranks >= 1).all()
+        assert (score_questions(EmbeddingPredictor.of(model.encoder), questions).ranks >= 1).all()

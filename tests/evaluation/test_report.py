@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.comparing import Measured, Row, remarks, rows_of
 from halfgraph.evaluation.report import error_table, markdown, markdown_table, notes, tables, write_report
+from halfgraph.evaluation.results import Measured, Row, baseline_remarks, rows_of
 
 
 def figures(auc: float, mrr: float, questions: int = 100) -> dict[str, Any]:
@@ -76,7 +76,7 @@ def test_every_line_of_a_table_has_as_many_cells() -> None:
         assert len({line.count("|") for line in block.splitlines()}) == 1
 
 
-def test_notes_say_what_margins_are_and_who_had_fewer_questions() -> None:
+def test_notes_say_explain_margins_and_who_had_fewer_questions() -> None:
     said = " ".join(notes(three_rows()))
     assert "popularity on 10 of each at random" in said
     assert "95 % confidence interval" in said
@@ -85,12 +85,12 @@ def test_notes_say_what_margins_are_and_who_had_fewer_questions() -> None:
 
 def test_it_is_said_where_the_neighbour_vote_is_ahead() -> None:
     measured = [Measured("CGA", figures(0.8, 0.3), 0), Measured("neighbour vote", figures(0.75, 0.35))]
-    (said,) = remarks(rows_of(measured))
+    (said,) = baseline_remarks(rows_of(measured))
     assert said == (
-        "The neighbour vote, without training, is ahead of CGA by MRR on 1p (0.350 against 0.300), "
+        "The neighbour vote, without training, is better than CGA by MRR on 1p (0.350 against 0.300), "
         "2i (0.175 against 0.150)."
     )
-    assert remarks(rows_of(measured[:1])) == []
+    assert baseline_remarks(rows_of(measured[:1])) == []
 
 
 def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ import pytest
 
 from halfgraph.errors import FolderError
 from halfgraph.evaluation import reproduce
-from halfgraph.evaluation.comparing import rows_of
 from halfgraph.evaluation.reproduce import (
     PAPER_ROWS,
     PLAN,
@@ -20,7 +19,8 @@ from halfgraph.evaluation.reproduce import (
     measure_entry,
     results,
 )
-from halfgraph.evaluation.table_two import brief_table, table_two, values, write_table
+from halfgraph.evaluation.results import rows_of
+from halfgraph.evaluation.table_two import brief_table, table_two, table_values, write_table
 from halfgraph.graph.folder import Graph
 from halfgraph.settings import training_settings
 from halfgraph.training.run_folder import METRICS, MODEL, STATE
@@ -79,7 +79,7 @@ def test_questions_are_drawn_once(graph: Graph, tmp_path: Path) -> None:
     said: list[str] = []
     first = begin(tmp_path, graph, SMALL, STEPS, 1.0, CGA, said.append)
     again = begin(tmp_path, graph, SMALL, None, 1.0, CGA, said.append)
-    assert said == ["Drawing the questions"]
+    assert said == ["Sampling the questions"]
     assert again.workload.path == first.workload.path
     assert again.steps == STEPS
 
@@ -87,11 +87,11 @@ def test_questions_are_drawn_once(graph: Graph, tmp_path: Path) -> None:
 def test_minutes_become_steps_once(
     graph: Graph, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reproduce, "PACE_STEPS", 4)
+    monkeypatch.setattr(reproduce, "SPEED_STEPS", 4)
     first = begin(tmp_path, graph, workload, None, 0.01, CGA)
     plan = json.loads((tmp_path / PLAN).read_text())
     assert first.steps == max(1, round(0.6 / plan["seconds_a_step"]))
-    monkeypatch.setattr(reproduce, "seconds_a_step", refused)
+    monkeypatch.setattr(reproduce, "seconds_per_step", refused)
     assert begin(tmp_path, graph, workload, None, 7.0, CGA).steps == first.steps
 
 
@@ -111,7 +111,7 @@ def test_a_row_that_was_trained_and_not_measured_is_only_measured(
     work: Reproduction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(reproduce, "_save", killed)
+        patch.setattr(reproduce, "_measure", killed)
         with pytest.raises(Killed):
             measure_entry(work, GQE, 1)
     monkeypatch.setattr(reproduce, "run", refused)
@@ -158,7 +158,7 @@ def test_a_folder_begun_otherwise_is_refused(
         "workload": lambda: begin(work.folder, graph, SMALL, STEPS, 1.0, CGA),
         "settings": lambda: measure_entry(work, make("GQE[min]", 0, dim=5), 1),
     }
-    with pytest.raises(FolderError, match="was begun"):
+    with pytest.raises(FolderError, match="was started"):
         again[change]()
 
 
@@ -183,7 +183,7 @@ def test_the_table_has_gains_parameters_and_baselines(work: Reproduction) -> Non
     gqe, cga = (row.get("macro", "auc", "hard") for row in rows[:2])
     assert gqe is not None
     assert cga is not None
-    figures = values(rows, {"steps": STEPS})["rows"]
+    figures = table_values(rows, {"steps": STEPS})["rows"]
     assert figures[0]["gain"]["auc"]["hard"] is None
     assert figures[1]["gain"]["auc"]["hard"] == pytest.approx(100 * (cga - gqe) / gqe)
     # L types of people, cities, countries and languages; d = 4, K = 2: 2Ld^2 and Ld(d + 2K + 1).
@@ -191,9 +191,9 @@ def test_the_table_has_gains_parameters_and_baselines(work: Reproduction) -> Non
     assert figures[1]["intersection_parameters"] == 4 * 4 * (4 + 2 * 2 + 1)
     assert [row["baseline"] for row in figures] == [False, False, True, True]
     table = table_two(rows)
-    assert "±" in table.shown(0, 1)
-    assert "±" not in table.shown(1, 1)
-    assert table.shown(1, 6) == f"{100 * (cga - gqe) / gqe:+.2f}"
+    assert "±" in table.text(0, 1)
+    assert "±" not in table.text(1, 1)
+    assert table.text(1, 6) == f"{100 * (cga - gqe) / gqe:+.2f}"
     assert brief_table(rows).rows[1][6] == pytest.approx(100 * (cga - gqe) / gqe)
 
 

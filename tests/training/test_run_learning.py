@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from halfgraph.evaluation.protocol import PaperScores, paper_scores
-from halfgraph.evaluation.validation import validator
+from halfgraph.evaluation.validation import PaperScores, paper_scores, validator
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture

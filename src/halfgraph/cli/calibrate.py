@@ -1,4 +1,4 @@
-"""The command that measures how sure a trained model's answers are."""
+"""`halfgraph calibrate`: fit the weights and the confidence of a trained run."""
 
 from typing import Annotated
 
@@ -12,29 +12,29 @@ from halfgraph.errors import SettingError
 def calibrate(
     run: RunFolder,
     graph: RunGraph = None,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the questions that are drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampled questions.")] = 0,
     json: Json = False,
 ) -> None:
-    """Fit what edges and vectors weigh, and the confidence of answers, on validation questions; `train` does so too.
+    """Fit score weights and confidence on validation data (also done by `train`).
 
     Example: halfgraph calibrate demo/run
     """
     from halfgraph.api import open_run
-    from halfgraph.prediction.calibration_fitting import calibrate as measure
+    from halfgraph.prediction.calibration_fitting import calibrate as fit
 
     opened = open_run(run, graph)
     if not opened.graph.has_split:
-        problem = "has no split, so there is nothing to measure confidence on"
+        problem = "has no split, so there is no validation data to fit confidence on"
         raise SettingError("graph", problem, advice="Import it with --split 90/1/9, and train again.")
     with progress(json) as show:
 
         def advance(task: str, total: int, more: int) -> None:
             show(task, more=more, total=total)
 
-        found = measure(run, opened.graph, opened.encoder, seed, advance)
+        calibration = fit(run, opened.graph, opened.encoder, seed, advance)
     rows = [
         {"mode": mode, "structure": name, "answers": curve.answers, "way": curve.way, "surest": max(curve.rates)}
-        for mode, curves in found.curves.items()
+        for mode, curves in calibration.curves.items()
         for name, curve in curves.items()
     ]
     if json:

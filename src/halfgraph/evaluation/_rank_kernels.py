@@ -1,6 +1,6 @@
 """Compiled loops of the evaluation: ranks of answers and missing triples.
 
-Edges and steps are as `query.kernels` takes them. All let go of Python's lock, so that threads can share the rows.
+Edges and steps are those of `query._kernels`. All loops release the GIL.
 """
 # numba infers these types
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
@@ -10,12 +10,12 @@ import numpy as np
 from halfgraph.query._kernels import compiled, edge_range, is_of_type
 from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
 
-FAR = 127  # more missing triples than any query has edges
+FAR = 127  # more missing triples than any query has links
 
 
 @compiled
-def place_of(values, count, score):
-    """How many of the first so many values, which ascend, are not above a score."""
+def count_up_to(values, count, score):
+    """Count the values that are not above a score, among the first `count` ascending values."""
     low, high = 0, count
     while low < high:
         middle = (low + high) >> 1
@@ -28,11 +28,11 @@ def place_of(values, count, score):
 
 @compiled
 def rank_rows(scores, easy, easy_offsets, hard, hard_offsets, above, equal, recovered):
-    """Nothing; how many entities that are no answer score above each hard answer, and how many as high.
+    """Count the non-answers that score above each hard answer, and those that score the same.
 
-    scores is (rows, entities); the answers of a row are easy[easy_offsets[row]:easy_offsets[row + 1]], and so for hard.
-    above and equal have a place for each hard answer, recovered the mean reciprocal rank of each row's easy answers.
-    One pass over a row counts for all its answers: an entity is looked up among the answers' scores.
+    scores is (rows, entities); the easy answers of a row are easy[easy_offsets[row]:easy_offsets[row + 1]], and so for
+    hard. Writes above and equal for each hard answer, and recovered, the mean reciprocal rank of a row's easy answers.
+    One pass over a row serves all its answers: each entity's score is looked up among the answers' scores.
     """
     entity_count = scores.shape[1]
     is_answer = np.zeros(entity_count, dtype=np.bool_)
@@ -61,20 +61,20 @@ def rank_rows(scores, easy, easy_offsets, hard, hard_offsets, above, equal, reco
         for entity in range(entity_count):
             score = own[entity]
             if score >= lowest and not is_answer[entity]:
-                place = place_of(levels, count, score)
+                place = count_up_to(levels, count, score)
                 beyond[place] += 1
                 if levels[place - 1] == score:
                     same[place - 1] += 1
         for place in range(count - 1, -1, -1):
             beyond[place] += beyond[place + 1]
         for place in range(hard_first, hard_first + hard_count):
-            level = place_of(levels, count, own[hard[place]]) - 1
+            level = count_up_to(levels, count, own[hard[place]]) - 1
             above[place - hard_offsets[0]] = beyond[level + 1] - same[level]
             equal[place - hard_offsets[0]] = same[level]
             is_answer[hard[place]] = False
         total = 0.0
         for place in range(easy_first, easy_first + easy_count):
-            level = place_of(levels, count, own[easy[place]]) - 1
+            level = count_up_to(levels, count, own[easy[place]]) - 1
             total += 1.0 / (1.0 + beyond[level + 1] - same[level] / 2.0)
             is_answer[easy[place]] = False
         recovered[row] = total / max(easy_count, 1)
@@ -82,9 +82,9 @@ def rank_rows(scores, easy, easy_offsets, hard, hard_offsets, above, equal, reco
 
 @compiled
 def fewest_missing(whole, known, steps, anchors, relations, answers, offsets, fewest):
-    """Nothing; for each answer the fewest triples of a way to it in the whole graph that the known one lacks.
+    """Write for each answer the fewest missing triples on a path to it: in the whole graph, not in the known one.
 
-    FAR where there is no way. An edge of the query counts once for each use, as in the drawn path of a question.
+    FAR if there is no path. A link of the query counts once for each use, as in the sampled path of a question.
     """
     operations, places, types, child_starts, children = steps
     step_count, entity_count = len(operations), len(whole[0]) - 1
@@ -126,7 +126,7 @@ def fewest_missing(whole, known, steps, anchors, relations, answers, offsets, fe
                         joined = costs[other][entity] if operations[step] == UNION else 0
                         for each in range(first, last):
                             own = costs[children[each]][entity]
-                            if operations[children[each]] == NEGATE:  # what is not there needs no triple
+                            if operations[children[each]] == NEGATE:  # a negated path needs no triple
                                 own = 0 if own == FAR else FAR
                             joined = min(joined, own) if operations[step] == UNION else min(joined + own, FAR)
                         if joined < FAR:

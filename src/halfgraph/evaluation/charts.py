@@ -1,4 +1,4 @@
-"""Bar charts by query type as SVG, in the manner of the paper's Figure 4: each score less that of the weakest model."""
+"""SVG charts: bars by query type relative to the weakest model, as in the paper's Figure 4, and reliability."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,13 +6,12 @@ from html import escape
 from math import floor, log10
 from typing import Any
 
-from halfgraph.evaluation.comparing import Row
-from halfgraph.evaluation.protocol import HARD
+from halfgraph.evaluation.measures import HARD, TYPES
 from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.report import short_name
-from halfgraph.evaluation.results import TYPES
+from halfgraph.evaluation.results import Row
 
-# Told apart by people who do not tell red from green (Wong's palette, and shades of it), on light and dark alike.
+# Distinguishable by colour-blind readers (Wong's palette and shades of it), on light and dark backgrounds.
 COLOURS = (
     *("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00"),
     *("#8c7a00", "#7a5fb5", "#4d9078", "#b0566b", "#7f8c9b", "#a3a3a3"),
@@ -24,45 +23,44 @@ SQUARE, SQUARE_EDGE, SQUARE_LEGEND = 300, 36, 90  # of the reliability chart
 
 @dataclass(frozen=True)
 class Bars:
-    """What a chart shows: a bar for each series in each group; nothing where a value is not known."""
+    """Data of a bar chart: a value for each series in each group, None if there is none."""
 
     title: str
     groups: Sequence[str]
     series: Sequence[tuple[str, Sequence[float | None]]]
-    relative: bool  # to the weakest of each group
-    boxed: Sequence[str] = ()  # groups in a box, as the paper marks hard negatives
+    relative: bool  # bars start at the weakest value of each group
+    boxed: Sequence[str] = ()  # groups drawn in a box, as the paper marks hard negatives
 
     def heights(self) -> list[list[float | None]]:
-        """The height of each bar, by series and group."""
+        """Return the height of each bar, by series and group."""
         least = [
-            min((values[place] or 0.0 for _, values in self.series if values[place] is not None), default=0.0)
-            for place in range(len(self.groups))
+            min((values[group] or 0.0 for _, values in self.series if values[group] is not None), default=0.0)
+            for group in range(len(self.groups))
         ]
         return [
             [
-                None if value is None else value - (least[place] if self.relative else 0.0)
-                for place, value in enumerate(values)
+                None if value is None else value - (least[group] if self.relative else 0.0)
+                for group, value in enumerate(values)
             ]
             for _, values in self.series
         ]
 
 
 def charts(rows: Sequence[Row]) -> list[Bars]:
-    """AUC and APR by query type, MRR by structure; several rows relative to the weakest, one beside the baselines."""
+    """Return charts of AUC and APR by query type and of MRR by structure; several rows relative to the weakest."""
     trained = [row for row in rows if not row.is_baseline]
     relative = len(trained) > 1
     paper = trained if relative else rows
-    less = ", less that of the weakest" if relative else ""
-    found = [
-        _chart(paper, f"ROC AUC by query type, %{less}", "auc", TYPES, 100.0, relative),
-        _chart(paper, f"Average percentile rank by query type, %{less}", "apr", TYPES, 100.0, relative),
+    suffix = ", above the weakest" if relative else ""
+    every = [
+        _chart(paper, f"ROC AUC by query type, %{suffix}", "auc", TYPES, 100.0, relative),
+        _chart(paper, f"Average percentile rank by query type, %{suffix}", "apr", TYPES, 100.0, relative),
         _chart(rows, "Filtered MRR of hard answers by structure", "mrr", ORDER, 1.0, relative=False),
     ]
-    return [chart for chart in found if chart.groups and chart.series]
+    return [chart for chart in every if chart.groups and chart.series]
 
 
 def _chart(rows: Sequence[Row], title: str, measure: str, order: Sequence[str], scale: float, relative: bool) -> Bars:
-    """The chart of one measure."""
     names = [name for name in order if any(row.get(measure, name) is not None for row in rows)]
     series = []
     for row in rows:
@@ -73,7 +71,7 @@ def _chart(rows: Sequence[Row], title: str, measure: str, order: Sequence[str], 
 
 
 def svg(bars: Bars, *, standalone: bool = False) -> str:
-    """The chart as SVG; colours of text and lines are those of the page, or its own where it stands alone."""
+    """Draw a chart as SVG; a standalone one brings its own text and background colours."""
     heights = bars.heights()
     top = max((height for own in heights for height in own if height is not None), default=0.0) or 1.0
     step = _step(top)
@@ -94,7 +92,7 @@ def svg(bars: Bars, *, standalone: bool = False) -> str:
 
 
 def _step(top: float) -> float:
-    """The distance of two lines of the grid: 1, 2 or 5 times a power of ten, for about five lines."""
+    """Return the distance of grid lines: 1, 2 or 5 times a power of ten, for about five lines."""
     power = 10.0 ** floor(log10(top / 5))
     return next(power * times for times in (1, 2, 5, 10) if power * times >= top / 5)
 
@@ -104,70 +102,68 @@ def _y(value: float, top: float) -> float:
 
 
 def _axis(top: float, step: float) -> list[str]:
-    """The lines of the grid with their values."""
     digits = max(0, -floor(log10(step) + 1e-9))
-    found = []
-    for place in range(round(top / step) + 1):
-        y = _y(place * step, top)
-        found.append(
+    parts = []
+    for position in range(round(top / step) + 1):
+        y = _y(position * step, top)
+        parts.append(
             f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
-            f'stroke-opacity="{0.5 if place == 0 else 0.14}"/>'
+            f'stroke-opacity="{0.5 if position == 0 else 0.14}"/>'
         )
-        value = f"{place * step:.{digits}f}"
-        found.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="currentColor">{value}</text>')
-    return found
+        value = f"{position * step:.{digits}f}"
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="currentColor">{value}</text>')
+    return parts
 
 
 def _groups(bars: Bars, heights: Sequence[Sequence[float | None]], top: float) -> list[str]:
-    """The bars of every group with its name, hard types in a box."""
     wide = (WIDTH - LEFT - RIGHT) / len(bars.groups)
     bar = min(34.0, wide * 0.84 / len(bars.series))
-    found = []
-    for place, group in enumerate(bars.groups):
-        middle = LEFT + wide * (place + 0.5)
+    parts = []
+    for position, group in enumerate(bars.groups):
+        middle = LEFT + wide * (position + 0.5)
         first = middle - bar * len(bars.series) / 2
         for number, (name, values) in enumerate(bars.series):
-            height, value = heights[number][place], values[place]
+            height, value = heights[number][position], values[position]
             if height is None or value is None:
                 continue
             y = _y(height, top)
-            said = f"{name}, {group}: {value:.3g}" if value < 1 else f"{name}, {group}: {value:.2f}"
-            found.append(
+            tooltip = f"{name}, {group}: {value:.3g}" if value < 1 else f"{name}, {group}: {value:.2f}"
+            parts.append(
                 f'<rect x="{first + bar * number:.1f}" y="{y:.1f}" width="{max(bar - 1, 1):.1f}" '
                 f'height="{max(_y(0, top) - y, 0.8):.1f}" fill="{COLOURS[number % len(COLOURS)]}">'
-                f"<title>{escape(said)}</title></rect>"
+                f"<title>{escape(tooltip)}</title></rect>"
             )
         if group in bars.boxed:
-            found.append(
+            parts.append(
                 f'<rect x="{middle - wide * 0.47:.1f}" y="{TOP - 8}" width="{wide * 0.94:.1f}" '
                 f'height="{HEIGHT - TOP - 8}" rx="4" fill="none" stroke="#c0392b" stroke-opacity="0.7"/>'
             )
-        found.append(
+        parts.append(
             f'<text x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill="currentColor">'
             f"{escape(group)}</text>"
         )
-    return found
+    return parts
 
 
 def _legend(names: Sequence[str]) -> tuple[list[str], int]:
-    """The names beside their colours, below the chart, and how many lines they take."""
-    found, x, line = [], LEFT, 0
+    """Draw the legend below the chart; return its number of lines too."""
+    parts, x, line = [], LEFT, 0
     for number, name in enumerate(names):
         wide = 30 + 8 * len(name)
         if x + wide > WIDTH - RIGHT and x > LEFT:
             x, line = LEFT, line + 1
         y = HEIGHT + LEGEND * line
         colour = COLOURS[number % len(COLOURS)]
-        found.append(f'<rect x="{x}" y="{y}" width="11" height="11" fill="{colour}"/>')
-        found.append(f'<text x="{x + 16}" y="{y + 10}" fill="currentColor">{escape(name)}</text>')
+        parts.append(f'<rect x="{x}" y="{y}" width="11" height="11" fill="{colour}"/>')
+        parts.append(f'<text x="{x + 16}" y="{y + 10}" fill="currentColor">{escape(name)}</text>')
         x += wide
-    return found, line + 1
+    return parts, line + 1
 
 
 def reliability_charts(rows: Sequence[Row]) -> list[tuple[str, str]]:
     """Return a title and an SVG for each row with measured confidences."""
     return [
-        (f"Confidence and what is right, {row.name}", reliability_svg(row.figures["calibration"]["bins"]))
+        (f"Reliability of confidences, {row.name}", reliability_svg(row.figures["calibration"]["bins"]))
         for row in rows
         if "calibration" in row.figures
     ]
@@ -195,9 +191,9 @@ def reliability_svg(bins: Mapping[str, Mapping[str, Any]]) -> str:
 
 def _dot(sure: float, right: float, count: int, name: str, colour: str) -> str:
     """Draw a point with its values as the tooltip."""
-    said = f"{name}: {count:,} answers, {sure:.0%} sure, {right:.0%} right"
+    tooltip = f"{name}: {count:,} answers, {sure:.0%} sure, {right:.0%} right"
     at = f'cx="{_px(sure):.1f}" cy="{_py(right):.1f}" r="3"'
-    return f'<circle {at} fill="{colour}"><title>{escape(said)}</title></circle>'
+    return f'<circle {at} fill="{colour}"><title>{escape(tooltip)}</title></circle>'
 
 
 def _grid(value: float) -> list[str]:

@@ -1,4 +1,4 @@
-"""The report as one page of HTML: tables and charts in one file, which asks nothing of any other place."""
+"""The report as one self-contained HTML page with tables and charts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
@@ -6,8 +6,8 @@ from typing import Any
 
 from halfgraph import __version__
 from halfgraph.evaluation.charts import charts, reliability_charts, svg
-from halfgraph.evaluation.comparing import Row
 from halfgraph.evaluation.report import Table, error_table, notes, tables
+from halfgraph.evaluation.results import Row
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2126; --paper: #fff; --faint: #5d6670; --line: #d9dee3; --strip: #f5f7f9; }
@@ -29,20 +29,18 @@ figure { margin: 0; } details { margin-top: 2em; } summary { cursor: pointer; }
 @media print { details { display: none; } }
 """
 READING = """
-<p><b>The paper's measures.</b> AUC: for each question its answer and one entity of the answer's type that is no answer,
-all pooled; the area under the ROC curve. APR: the share of up to 1,000 such entities that the answer is above, averaged
-over the questions that have them. Types marked <i>hard</i> have negatives that satisfy a part of the query but not all
-of it (H-Neg).</p>
-<p><b>The field's measures.</b> Every entity is ranked. The rank of a hard answer, one that needs a missing triple, is
-counted among entities that are no answers; a tie counts half. MRR and Hits@k are means over the hard answers of a
-question, then over questions. A union is answered as the best of its parts. Missing triples: the fewest that any way to
-the answer lacks.</p>
-<p><b>Baselines, without training.</b> Popularity: how often an entity is a tail of the relation that leads to the
-target. Neighbour vote: an edge counts 1 if the training graph has it, else a share of the votes of entities similar to
-its head.</p>
-<p><b>Confidence.</b> The first ten answers to each question that the training triples do not have, by how sure they
-are; right is what the whole graph says. The expected calibration error is the mean gap between the two over tenths of
-the scale, by answers.</p>
+<p><b>AUC and APR, as in the paper.</b> AUC: area under the ROC curve over each question's answer and one negative (an
+entity of the answer's type that is no answer), all questions pooled. APR: the share of up to 1,000 negatives that the
+answer scores above, averaged over the questions that have them. Query types marked <i>hard</i> have hard negatives,
+which match a part of the query but not all of it (H-Neg).</p>
+<p><b>MRR and Hits@k.</b> Filtered ranks among all entities: the rank of a hard answer, one that needs a missing triple,
+is counted among non-answers only; a tie counts half. Both are means over the hard answers of a question, then over
+questions. In embedding mode, a union scores as its best part. Missing triples: the fewest on a path to the answer.</p>
+<p><b>Baselines, without training.</b> Popularity: the number of triples of the last relation with this tail. Neighbour
+vote: a triple counts 1 if the training graph has it, else the share of votes of entities similar to its head.</p>
+<p><b>Confidence.</b> The first ten predicted answers to each question, on the training triples; an answer is right if
+the whole graph has it. The expected calibration error is the mean gap between confidence and share of right answers,
+over tenths of the scale, weighted by the number of answers.</p>
 """
 
 
@@ -53,7 +51,7 @@ def page(
     about: Mapping[str, Any] | None = None,
     tables_first: Sequence[Table] = (),
 ) -> str:
-    """The page of some rows: what they reach, pictures, tables, how to read them, and where they come from."""
+    """Return the page: summary, charts, tables, how to read them, and provenance."""
     first, *others = tables(rows)
     pictures = [
         f"<h2>{escape(bars.title)}</h2>\n<figure>{svg(bars)}</figure>{_boxes(bool(bars.boxed))}"
@@ -81,18 +79,18 @@ def page(
     )
 
 
-def _boxes(there: bool) -> str:
-    return '<p class="faint">Boxed: query types with hard negatives.</p>' if there else ""
+def _boxes(boxed: bool) -> str:
+    return '<p class="faint">Boxed: query types with hard negatives.</p>' if boxed else ""
 
 
 def html_table(table: Table) -> str:
-    """One table, the best figures bold."""
+    """Return a table as HTML, the best figures in bold."""
     best = set(table.best)
     head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     lines = []
     for line in range(len(table.rows)):
         cells = [
-            f"<td{' class=best' if (line, column) in best else ''}>{escape(table.shown(line, column))}</td>"
+            f"<td{' class=best' if (line, column) in best else ''}>{escape(table.text(line, column))}</td>"
             for column in range(len(table.columns))
         ]
         lines.append(f"<tr>{''.join(cells)}</tr>")
@@ -101,10 +99,10 @@ def html_table(table: Table) -> str:
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Where the figures come from, as a list."""
+    """Return the provenance of the figures as a table."""
     if not about:
         return ""
     lines = "".join(
         f"<tr><td>{escape(str(name))}</td><td>{escape(str(value))}</td></tr>" for name, value in about.items()
     )
-    return f'<h2>Where this comes from</h2>\n<div class="wide"><table><tbody>{lines}</tbody></table></div>'
+    return f'<h2>Provenance</h2>\n<div class="wide"><table><tbody>{lines}</tbody></table></div>'

@@ -1,36 +1,35 @@
-"""Figures as tables: for the terminal, as Markdown, and for the page."""
+"""Tables of figures, for the terminal, Markdown and HTML."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.comparing import Row, remarks
-from halfgraph.evaluation.protocol import HARD
+from halfgraph.evaluation.measures import HARD, TYPES
 from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.ranking import HITS
-from halfgraph.evaluation.results import TYPES
+from halfgraph.evaluation.results import Row, baseline_remarks
 from halfgraph.graph.files import write_atomically
 from halfgraph.query.structures import structure_named
 
 Cell = str | int | float | None
-CALIBRATION_ERROR = "Expected calibration error: how far confidences are from what is right"
-FEW = 4  # rows that stand side by side, names below one another; more stand below one another
+CALIBRATION_ERROR = "Expected calibration error: mean gap between confidence and share of right answers"
+FEW = 4  # at most this many rows are shown as columns
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with a title; numbers are shown with so many digits behind the point."""
+    """A table with a title; `digits` is the number of decimals."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
     digits: int = 2
-    brief: bool = True  # whether it is for the terminal too
-    best: Sequence[tuple[int, int]] = ()  # row and column of the best figures
+    brief: bool = True  # also shown on the terminal
+    best: Sequence[tuple[int, int]] = ()  # row and column of each best figure
 
-    def shown(self, row: int, column: int) -> str:
-        """A cell as a text."""
+    def text(self, row: int, column: int) -> str:
+        """Format a cell."""
         cell = self.rows[row][column]
         if isinstance(cell, float):
             return f"{cell:.{self.digits}f}"
@@ -38,8 +37,8 @@ class Table:
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    """Every table of some rows."""
-    found = [
+    """Return all tables that compare the rows."""
+    every = [
         summary(rows),
         _by_name(rows, "ROC AUC by query type, %", ("auc",), TYPES, percent),
         _by_name(rows, "Average percentile rank by query type, %", ("apr",), TYPES, percent),
@@ -49,29 +48,29 @@ def tables(rows: Sequence[Row]) -> list[Table]:
             for most in HITS
         ),
         by_missing(rows),
-        _by_name(rows, "Filtered MRR of easy answers: what is known, recovered", ("easy",), ORDER, rate, digits=3),
-        replace(  # no merit, so none is the best
+        _by_name(rows, "Filtered MRR of easy answers (known ones)", ("easy",), ORDER, rate, digits=3),
+        replace(  # neither high nor low is better
             _by_name(
-                rows, "Share of hard answers that tie with a wrong one", ("ties",), ORDER, rate, digits=3, brief=False
+                rows, "Share of hard answers that tie with a non-answer", ("ties",), ORDER, rate, digits=3, brief=False
             ),
             best=(),
         ),
     ]
-    return [table for table in found if table.rows]
+    return [table for table in every if table.rows]
 
 
 def percent(value: float) -> float:
-    """A share in hundredths, as the paper prints it."""
+    """Return a share in per cent, as in the paper."""
     return 100.0 * value
 
 
 def rate(value: float) -> float:
-    """A share as it is."""
+    """Return a share unchanged."""
     return value
 
 
 def summary(rows: Sequence[Row]) -> Table:
-    """The means over types and structures, with how sure they are."""
+    """Table of the means over query types and structures, with margins."""
     figures: list[tuple[str, tuple[str, ...], Callable[[float], float], int]] = [
         ("AUC all %", ("macro", "auc", "all"), percent, 2),
         ("AUC H-Neg %", ("macro", "auc", "hard"), percent, 2),
@@ -81,15 +80,14 @@ def summary(rows: Sequence[Row]) -> Table:
         *((f"Hits@{most}", ("macro", "hits", str(most)), rate, 3) for most in HITS),
     ]
     used = [figure for figure in figures if any(row.get(*figure[1]) is not None for row in rows)]
-    cells: list[list[Cell]] = [[_sure(row, path, how, digits) for _, path, how, digits in used] for row in rows]
+    cells: list[list[Cell]] = [[_with_margin(row, path, how, digits) for _, path, how, digits in used] for row in rows]
     values = [[row.get(*path) for _, path, _, _ in used] for row in rows]
     names = [row.name + ("" if len(row.seeds) < 2 else f" ({len(row.seeds)} seeds)") for row in rows]
     table = Table("Means over query types and structures", [], [])
-    return _laid_out(table, names, [name for name, *_ in used], cells, values)
+    return _arranged(table, names, [name for name, *_ in used], cells, values)
 
 
-def _sure(row: Row, path: tuple[str, ...], how: Callable[[float], float], digits: int) -> str:
-    """A figure with its margin."""
+def _with_margin(row: Row, path: tuple[str, ...], how: Callable[[float], float], digits: int) -> str:
     value, margin = row.get(*path), row.margin(*path)
     if value is None:
         return ""
@@ -97,9 +95,9 @@ def _sure(row: Row, path: tuple[str, ...], how: Callable[[float], float], digits
 
 
 def _best(values: Sequence[float | None]) -> list[int]:
-    """Where the highest value stands, more than once for a tie; nowhere if there is nothing to compare with."""
+    """Return the positions of the highest value; none if there is nothing to compare with."""
     known = [value for value in values if value is not None]
-    return [place for place, value in enumerate(values) if value == max(known)] if len(known) > 1 else []
+    return [position for position, value in enumerate(values) if value == max(known)] if len(known) > 1 else []
 
 
 def _by_name(
@@ -112,7 +110,7 @@ def _by_name(
     digits: int = 2,
     brief: bool = True,
 ) -> Table:
-    """A figure by query type or structure, and its mean."""
+    """Table of a figure by query type or structure, with its mean."""
     names = [name for name in order if any(row.get(*path, name) is not None for row in rows)]
     values = [[row.get(*path, name) for name in names] for row in rows]
     for own in values:
@@ -121,40 +119,39 @@ def _by_name(
     cells: list[list[Cell]] = [[None if value is None else how(value) for value in own] for own in values]
     table = Table(title, [], [], digits, brief)
     heads = [*map(short_name, names), "mean"]
-    return _laid_out(table, [row.name for row in rows], heads, cells, values) if names else table
+    return _arranged(table, [row.name for row in rows], heads, cells, values) if names else table
 
 
-def _laid_out(
+def _arranged(
     table: Table,
     names: Sequence[str],
     heads: Sequence[str],
     cells: Sequence[Sequence[Cell]],
     values: Sequence[Sequence[float | None]],
 ) -> Table:
-    """The table with cells by row and head, the best of each head marked; few rows stand side by side."""
-    best = [(line, place) for place in range(len(heads)) for line in _best([own[place] for own in values])]
+    """Fill a table with cells by row and heading and mark the best of each heading; few rows become columns."""
+    best = [(line, column) for column in range(len(heads)) for line in _best([own[column] for own in values])]
     if len(names) > FEW:
         lines: list[list[Cell]] = [[name, *own] for name, own in zip(names, cells, strict=True)]
-        places = [(line, place + 1) for line, place in best]
-        return replace(table, columns=["", *heads], rows=lines, best=places)
-    across: list[list[Cell]] = [[head, *(own[place] for own in cells)] for place, head in enumerate(heads)]
-    return replace(table, columns=["", *names], rows=across, best=[(place, line + 1) for line, place in best])
+        shifted = [(line, column + 1) for line, column in best]
+        return replace(table, columns=["", *heads], rows=lines, best=shifted)
+    across: list[list[Cell]] = [[head, *(own[column] for own in cells)] for column, head in enumerate(heads)]
+    return replace(table, columns=["", *names], rows=across, best=[(column, line + 1) for line, column in best])
 
 
 def short_name(name: str) -> str:
-    """A query type by the newer literature's name: 3-inter_chain-hard is pi-hard."""
+    """Return the short name of a query type: pi-hard for 3-inter_chain-hard."""
     base = name.removesuffix(HARD)
     return structure_named(base).short + name[len(base) :]
 
 
 def by_missing(rows: Sequence[Row]) -> Table:
-    """MRR by structure and number of missing triples, with how many answers need so many."""
+    """Table of the MRR by structure and number of missing triples, with the number of answers."""
     numbers = sorted({number for row in rows for number in row.figures.get("by_missing", {})})
     names = [name for name in ORDER if any(row.get("mrr", name) is not None for row in rows)]
     lines: list[list[Cell]] = []
     for number in numbers:
-        some = [row for row in rows if number in row.figures.get("by_missing", {})]
-        for row in some:
+        for row in (row for row in rows if number in row.figures.get("by_missing", {})):
             own = [row.get("by_missing", number, "mrr", name) for name in names]
             answers = sum(row.figures["by_missing"][number]["answers"].values())
             lines.append([row.name, int(number), answers, *own])
@@ -170,48 +167,48 @@ def error_table(rows: Sequence[Row]) -> Table:
     return Table(CALIBRATION_ERROR, ["", *(row.name for row in own)], lines, digits=3)
 
 
-def what_margins_are(rows: Sequence[Row]) -> str:
-    """What ± means in these rows."""
+def explain_margins(rows: Sequence[Row]) -> str:
+    """Say what ± means in these rows."""
     parts = []
     if any(row.spread is None and row.figures.get("intervals") for row in rows):
-        parts.append("half of the 95 % confidence interval over questions drawn again")
+        parts.append("half of the 95 % confidence interval (bootstrap over questions)")
     if any(row.spread is not None for row in rows):
-        parts.append("the standard deviation over seeds where there are several")
+        parts.append("the standard deviation over seeds, if there are several")
     return f"± is {', '.join(parts)}." if parts else ""
 
 
 def notes(rows: Sequence[Row]) -> list[str]:
-    """What a reader must know beside the tables."""
+    """Return remarks on the tables."""
     sizes = {row.name: max(row.figures["questions"].values(), default=0) for row in rows}
     most = max(sizes.values(), default=0)
     fewer = [f"{name} on {size:,}" for name, size in sizes.items() if size < most]
-    found = [what_margins_are(rows), *remarks(rows)]
+    texts = [explain_margins(rows), *baseline_remarks(rows)]
     if fewer:
-        found.insert(0, f"At most {most:,} questions of each structure; {', '.join(fewer)} of each at random.")
-    return [text for text in found if text]
+        texts.insert(0, f"At most {most:,} questions of each structure; {', '.join(fewer)} of each at random.")
+    return [text for text in texts if text]
 
 
 def markdown(title: str, rows: Sequence[Row], lead: Iterable[str] = ()) -> str:
-    """All tables as Markdown."""
+    """Return all tables as Markdown."""
     parts = [f"# {title}", *lead, *notes(rows)]
     parts += [f"## {table.title}\n\n{markdown_table(table)}" for table in tables(rows)]
     return "\n\n".join(parts) + "\n"
 
 
 def markdown_table(table: Table) -> str:
-    """One table as Markdown, the best figures bold."""
+    """Return a table as Markdown, the best figures in bold."""
     best = set(table.best)
     head = [f"| {' | '.join(column.replace('|', '/') for column in table.columns)} |"]
-    head.append("|" + "|".join("---" if place == 0 else "---:" for place in range(len(table.columns))) + "|")
+    head.append("|" + "|".join("---" if column == 0 else "---:" for column in range(len(table.columns))) + "|")
     for line in range(len(table.rows)):
-        cells = [table.shown(line, column) for column in range(len(table.columns))]
+        cells = [table.text(line, column) for column in range(len(table.columns))]
         marked = [f"**{cell}**" if (line, column) in best else cell for column, cell in enumerate(cells)]
         head.append(f"| {' | '.join(marked)} |")
     return "\n".join(head)
 
 
-def make_room(path: Path) -> None:
-    """Nothing, or an error where a file cannot be written: before anything is measured for it."""
+def require_writable(path: Path) -> None:
+    """Create the parent folder; raise FolderError if the file cannot be written, before hours of measuring."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -222,7 +219,7 @@ def make_room(path: Path) -> None:
 
 def write_report(path: Path, text: str) -> None:
     """Write a report so that the file has the old text or the new one, never a part of it."""
-    make_room(path)
+    require_writable(path)
     write_atomically(path, text)
 
 

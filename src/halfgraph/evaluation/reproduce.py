@@ -1,7 +1,7 @@
-"""The paper's Table 2 for any graph: every row trained on one workload with one budget, and measured alike.
+"""The paper's Table 2 for any graph: every row is trained on one workload for the same number of steps, and measured.
 
-The budget is a number of steps, the same for every row: a step takes as many questions whatever the row, and a busy
-machine does not change what is learnt. Minutes are turned into steps once, by the pace of the default row.
+A step has the same number of questions for every row, and counting steps makes the result independent of other work on
+the machine. A budget in minutes is converted to steps once, by the speed of the default row.
 """
 
 import json
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.comparing import Measured
-from halfgraph.evaluation.questions import EvaluationSet, of_workload
-from halfgraph.evaluation.results import evaluate
+from halfgraph.evaluation.questions import EvaluationSet, from_workload
+from halfgraph.evaluation.results import Measured, evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
+from halfgraph.graph.files import write_atomically
 from halfgraph.graph.folder import Graph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
@@ -30,37 +30,37 @@ from halfgraph.training.batches import Batches, FromWorkload
 from halfgraph.training.loop import WARM_UP, Budget, Progress, train, tune_memory
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
-from halfgraph.training.run_folder import STATE, read_provenance, write_atomically
+from halfgraph.training.run_folder import STATE, read_provenance
 from halfgraph.workload.folder import Plan, Workload, sample
 
 PAPER_ROWS = tuple(row.name for row in ROWS[:10])
-THOROUGH = ("GQE[min]", "GQE+KG[min]", "CGA+KG+8[min]")  # the rows with several seeds
-DEFAULT_ROW = "CGA+KG+8[min]"  # whose pace tells how many steps fit into some minutes
-PACE_STEPS = 36  # steps after the warming up, the faster half of which is the pace
+SEVERAL_SEEDS = ("GQE[min]", "GQE+KG[min]", "CGA+KG+8[min]")
+DEFAULT_ROW = "CGA+KG+8[min]"  # its speed converts minutes to steps
+SPEED_STEPS = 36  # steps after the warm-up, of which the faster half counts
 PLAN, WORKLOAD, RUNS, RESULTS = "plan.json", "workload", "runs", "results"
 KEPT = ("parameters", "intersection_parameters", "steps", "seconds")  # of a run's provenance
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One run of the table: a row, all that it is made with, and a seed."""
+    """One run of the table: a row with its settings, and a seed."""
 
     row: str
     architecture: Architecture
     recipe: Recipe
-    sections: Mapping[str, Mapping[str, Any]]  # the settings as a run folder keeps them
+    sections: Mapping[str, Mapping[str, Any]]  # settings as in the run folder
     seed: int
 
     @property
     def folder(self) -> str:
-        """The name of its folder: CGA-KG-8-min-seed0."""
+        """Folder name, for example CGA-KG-8-min-seed0."""
         letters = "".join(letter if letter.isalnum() or letter == "_" else "-" for letter in self.row)
         return f"{letters.strip('-')}-seed{self.seed}"
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A folder in which rows are trained and measured, on one workload, for so many steps each."""
+    """A folder with the runs and results of all rows, their workload, and the steps of each row."""
 
     folder: Path
     graph: Graph
@@ -68,9 +68,9 @@ class Reproduction:
     steps: int
 
     @cached_property
-    def asked(self) -> EvaluationSet:
+    def questions(self) -> EvaluationSet:
         """The test questions."""
-        return of_workload(self.workload, self.graph, "test", None, 0)
+        return from_workload(self.workload, self.graph, "test", None, 0)
 
 
 def begin(
@@ -80,61 +80,60 @@ def begin(
     steps: int | None,
     minutes: float,
     default: Entry,
-    said: Callable[[str], None] = lambda _: None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Reproduction:
-    """The folder with its workload and its budget, both as they were first decided on."""
+    """Create or reopen the folder; its workload and number of steps stay as they were at first."""
     folder.mkdir(parents=True, exist_ok=True)
-    known = _read_plan(folder, graph, steps)
+    plan = _read_plan(folder, graph, steps)
     if isinstance(questions, Plan):
-        place = folder / WORKLOAD
-        if not place.exists():
-            said("Drawing the questions")
-            sample(graph, place, questions)
-        questions = Workload.open(place, graph)
-    if known is None:
-        found: dict[str, Any] = {"graph": graph.fingerprint, "workload": str(questions.path), "steps": steps}
+        if not (folder / WORKLOAD).exists():
+            note("Sampling the questions")
+            sample(graph, folder / WORKLOAD, questions)
+        questions = Workload.open(folder / WORKLOAD, graph)
+    if plan is None:
+        plan = {"graph": graph.fingerprint, "workload": str(questions.path), "steps": steps}
         if steps is None:
-            said(f"Measuring how many steps of {default.row} fit into {minutes:g} minutes")
-            pace = seconds_a_step(graph, questions, default)
-            found |= {"steps": max(1, round(60.0 * minutes / pace)), "minutes": minutes, "seconds_a_step": pace}
-        known = found
-        write_atomically(folder / PLAN, json.dumps(known, indent=1))
-    elif Path(known["workload"]).resolve() != questions.path.resolve():
-        problem = f"was begun with the questions of {known['workload']}"
+            note(f"Measuring how many steps of {default.row} fit into {minutes:g} minutes")
+            seconds = seconds_per_step(graph, questions, default)
+            plan |= {"steps": max(1, round(60.0 * minutes / seconds)), "minutes": minutes, "seconds_a_step": seconds}
+        write_atomically(folder / PLAN, json.dumps(plan, indent=1))
+    elif Path(plan["workload"]).resolve() != questions.path.resolve():
+        problem = f"was started with the questions of {plan['workload']}"
         raise FolderError(folder, problem, advice="Pass the same --workload, or another --out.")
-    return Reproduction(folder, graph, questions, int(known["steps"]))
+    return Reproduction(folder, graph, questions, int(plan["steps"]))
 
 
 def _read_plan(folder: Path, graph: Graph, steps: int | None) -> dict[str, Any] | None:
-    """What was decided on when the folder was begun, or nothing."""
+    """Read the plan of a folder; None if it is new. Raise FolderError if it is for another graph or budget."""
     path = folder / PLAN
     if not path.exists():
         return None
     try:
-        known: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FolderError(path, f"cannot be read: {error}", advice="Pass another --out.") from error
-    if known["graph"] != graph.fingerprint:
-        raise FolderError(folder, f"was begun for graph {known['graph']}", advice="Pass that graph, or another --out.")
-    if steps is not None and steps != known["steps"]:
-        raise FolderError(folder, f"was begun with {known['steps']:,} steps", advice="Pass as many, or another --out.")
-    return known
+    if plan["graph"] != graph.fingerprint:
+        raise FolderError(folder, f"was started for graph {plan['graph']}", advice="Pass that graph, or another --out.")
+    if steps is not None and steps != plan["steps"]:
+        advice = "Pass the same number, or another --out."
+        raise FolderError(folder, f"was started with {plan['steps']:,} steps", advice=advice)
+    return plan
 
 
-def seconds_a_step(graph: Graph, workload: Workload, entry: Entry) -> float:
-    """How long a step takes: the mean of the faster half, for other work on the machine only makes steps slower."""
+def seconds_per_step(graph: Graph, workload: Workload, entry: Entry) -> float:
+    """Measure the time of a training step: mean of the faster half, since other work only slows steps down."""
     times: list[float] = []
     batches = Batches(graph.train, FromWorkload(workload), entry.recipe, entry.seed)
     encoder = new_encoder(entry.architecture, graph, entry.seed, "cpu")
     with tempfile.TemporaryDirectory(prefix="halfgraph-") as folder:
-        budget = Budget(WARM_UP + PACE_STEPS, validations=1)
+        budget = Budget(WARM_UP + SPEED_STEPS, validations=1)
         train(encoder, batches, budget, Path(folder), progress=lambda *_: times.append(time.monotonic()))
     gaps = np.sort(np.diff(times)[WARM_UP - 1 :])
     return float(gaps[: max(1, len(gaps) // 2)].mean())
 
 
 def measure_entry(work: Reproduction, entry: Entry, threads: int | None, progress: Progress = lambda *_: None) -> bool:
-    """Whether there was anything to do: a run is begun, gone on with, measured, or found to be measured already."""
+    """Train a run, or continue it, and measure it; return False if that was done already."""
     out, path = work.folder / RUNS / entry.folder, work.folder / RESULTS / f"{entry.folder}.json"
     start(out, work.graph, entry.sections, entry.seed, work.workload, resume=out.exists())
     if path.exists():
@@ -142,15 +141,14 @@ def measure_entry(work: Reproduction, entry: Entry, threads: int | None, progres
     if not is_finished(out):
         _train(work, entry, out, progress)
     predictor = EmbeddingPredictor.of(load_encoder(out, work.graph, entry.architecture), entry.row)
-    about = read_provenance(out)
-    others = {key: about[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
-    _save(path, predictor, work.asked, threads, others)
-    (out / STATE).unlink(missing_ok=True)  # there is nothing to go on with, and it is three times the model's size
+    provenance = read_provenance(out)
+    others = {key: provenance[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
+    _measure(path, predictor, work.questions, threads, others)
+    (out / STATE).unlink(missing_ok=True)  # not needed any more, and three times the size of the model
     return True
 
 
 def _train(work: Reproduction, entry: Entry, out: Path, progress: Progress) -> None:
-    """Nothing; a run is brought to its end."""
     run(
         out,
         work.graph,
@@ -166,38 +164,38 @@ def _train(work: Reproduction, entry: Entry, out: Path, progress: Progress) -> N
 
 
 def measure_baselines(work: Reproduction, most: int, threads: int | None) -> None:
-    """Nothing; the two baselines are measured, on at most so many test questions of each structure."""
+    """Measure both baselines on at most `most` test questions of each structure."""
     for make, name in ((popularity, POPULARITY), (neighbour_vote, NEIGHBOUR_VOTE)):
         path = work.folder / RESULTS / f"{name.replace(' ', '-')}.json"
         if not path.exists():
-            _save(path, make(work.graph.train), work.asked.some(most, 0), threads, {})
+            _measure(path, make(work.graph.train), work.questions.sample(most, 0), threads, {})
 
 
-def _save(
-    path: Path, predictor: Predictor, asked: EvaluationSet, threads: int | None, others: Mapping[str, Any]
+def _measure(
+    path: Path, predictor: Predictor, questions: EvaluationSet, threads: int | None, others: Mapping[str, Any]
 ) -> None:
-    """Nothing; the figures of an predictor are found and written."""
+    """Measure a predictor and write its figures."""
     tune_memory()
-    figures = evaluate(predictor, asked, threads=threads)
+    figures = evaluate(predictor, questions, threads=threads)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps({**figures, **others}, indent=1))
 
 
 def results(work: Reproduction) -> list[Measured]:
-    """All that was measured so far, in the order of the paper's table; baselines last."""
-    found = []
+    """Read all results so far, in the order of the paper's table, baselines last."""
+    measured = []
     for path in sorted((work.folder / RESULTS).glob("*.json")):
         try:
             figures = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError) as error:
-            raise FolderError(path, f"cannot be read: {error}", advice="Remove it, to be measured again.") from error
+            raise FolderError(path, f"cannot be read: {error}", advice="Delete it to measure again.") from error
         about = {key: figures[key] for key in KEPT if key in figures}
-        found.append(Measured(figures["name"], figures, figures.get("seed"), about))
+        measured.append(Measured(figures["name"], figures, figures.get("seed"), about))
     order = [row.name for row in ROWS] + [POPULARITY, NEIGHBOUR_VOTE]
-    return sorted(found, key=lambda one: (order.index(one.row), one.seed or 0))
+    return sorted(measured, key=lambda own: (order.index(own.row), own.seed or 0))
 
 
 def entries(rows: Sequence[str], seeds: int, make: Callable[[str, int], Entry]) -> list[Entry]:
-    """The runs of some rows, by seed and then by row, so that the table is soon complete."""
-    wanted = [(seed, row) for row in rows for seed in range(seeds if row in THOROUGH else 1)]
+    """List the runs of the rows by seed, then by row, so that the table is complete early."""
+    wanted = [(seed, row) for row in rows for seed in range(seeds if row in SEVERAL_SEEDS else 1)]
     return [make(row, seed) for seed, row in sorted(wanted, key=lambda pair: pair[0])]

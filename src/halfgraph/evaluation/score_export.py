@@ -1,4 +1,4 @@
-"""The scores of every question as JSON lines, so that another program can compute every measure anew."""
+"""Export of every question's scores as JSON lines, from which other programs can compute all measures."""
 
 import json
 from typing import IO, Any
@@ -12,39 +12,40 @@ from halfgraph.workload.nested import GraphNames
 
 
 def exporter(file: IO[bytes], names: GraphNames, run: str, *, every: bool) -> Watch:
-    """What writes a line for each question as it is scored; `every`: with the score of every entity, by its name."""
+    """Return a function that writes a line for each scored question; `every`: with the scores of all entities."""
 
-    def write(found: ScoredQuestions, rows: slice, scores: Scores) -> None:
-        some = np.arange(rows.start, rows.stop)
-        lines = lines_of(found.questions.take(some), names)
-        for row, line, own in zip(some.tolist(), lines, scores, strict=True):
-            record = json.loads(line) | {"run": run, "scores": _scores(found, row), "ranks": _ranks(found, row, names)}
+    def write(scored: ScoredQuestions, rows: slice, scores: Scores) -> None:
+        numbers = np.arange(rows.start, rows.stop)
+        lines = lines_of(scored.questions.take(numbers), names)
+        for row, line, own in zip(numbers.tolist(), lines, scores, strict=True):
+            own_ranks = _ranks(scored, row, names)
+            record = json.loads(line) | {"run": run, "scores": _scores(scored, row), "ranks": own_ranks}
             if every:
-                record["entities"] = {names.entity_name(place): float(score) for place, score in enumerate(own)}
+                record["entities"] = {names.entity_name(entity): float(score) for entity, score in enumerate(own)}
             file.write(json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n")
 
     return write
 
 
-def _scores(found: ScoredQuestions, row: int) -> dict[str, Any]:
-    """The scores of a question's answer and of its negatives, as far as it has any."""
-    questions = found.questions
-    scores: dict[str, Any] = {"answer": float(found.answer[row])}
+def _scores(scored: ScoredQuestions, row: int) -> dict[str, Any]:
+    """Return the scores of a question's answer and negatives."""
+    questions = scored.questions
+    scores: dict[str, Any] = {"answer": float(scored.answer[row])}
     for name in ("negative", "hard_negative"):
         if getattr(questions, name)[row] >= 0:
-            scores[name] = float(getattr(found, name)[row])
+            scores[name] = float(getattr(scored, name)[row])
     for name in ("negatives", "hard_negatives"):
         sets = getattr(questions, name)
         if sets is not None and len(sets[row]):
-            scores[name] = getattr(found, name)[sets.offsets[row] : sets.offsets[row + 1]].tolist()
+            scores[name] = getattr(scored, name)[sets.offsets[row] : sets.offsets[row + 1]].tolist()
     return scores
 
 
-def _ranks(found: ScoredQuestions, row: int, names: GraphNames) -> dict[str, float]:
-    """The filtered rank of each hard answer, by its name."""
-    hard = found.questions.hard
+def _ranks(scored: ScoredQuestions, row: int, names: GraphNames) -> dict[str, float]:
+    """Return the filtered rank of each hard answer, by its name."""
+    hard = scored.questions.hard
     if hard is None:
         return {}
-    first, last = hard.offsets[row], hard.offsets[row + 1]
-    ranks = 1.0 + found.above[first:last] + found.equal[first:last] / 2.0
+    own = slice(hard.offsets[row], hard.offsets[row + 1])
+    ranks = 1.0 + scored.above[own] + scored.equal[own] / 2.0
     return {names.entity_name(int(entity)): rank for entity, rank in zip(hard[row], ranks.tolist(), strict=True)}

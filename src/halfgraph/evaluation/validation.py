@@ -1,49 +1,55 @@
 """Validation while training: the paper's measures on questions that the training graph cannot answer."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from halfgraph.evaluation.protocol import paper_scores
+import numpy as np
+import torch
+import torch.nn.functional as F
+from numpy.typing import NDArray
+
+from halfgraph.evaluation.measures import HARD, paper_measures
+from halfgraph.evaluation.metrics import require_finite
+from halfgraph.evaluation.ranking import ScoredQuestions
 from halfgraph.graph.folder import Graph
-from halfgraph.model.encoder import Encoder
+from halfgraph.model.encoder import Encoder, cosine
+from halfgraph.prediction.calibration_fitting import held_out_questions
+from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.loop import Validate
-from halfgraph.workload.folder import Counts, Plan, Workload, draw
+from halfgraph.workload.folder import Workload
 from halfgraph.workload.negatives import NegativeCounts, fresh_negatives
 from halfgraph.workload.sampling import Questions
 
-DRAWN = 1_000  # validation questions of each structure, where there is no workload
+SAMPLED = 1_000  # validation questions of each structure, if there is no workload
+CHUNK = 256  # questions scored against all entities at a time
+ENCODED = 4096  # questions encoded at a time
 
 
 def validation_questions(graph: Graph, workload: Workload | None, seed: int) -> list[Questions]:
-    """The validation questions of a workload, or else fresh ones; none where the graph has no split."""
-    if workload is not None:
-        # Unions, which published workloads have, are not of the paper's types: they have no one vector.
-        structures = [structure for structure in workload.structures("valid") if structure in STRUCTURES]
-        return [
-            _with_negatives(graph, workload, workload.questions("valid", structure), seed) for structure in structures
-        ]
-    if not graph.has_split:
-        return []
-    plan = Plan(Counts(0, 0, DRAWN, 0, 0), seed, negatives=NegativeCounts(most=200))
-    return [drawn.questions for split, drawn in draw(graph, plan) if split == "valid" and len(drawn.questions)]
+    """Return the validation questions of a workload, or else new ones; none if the graph has no split."""
+    if workload is None:
+        return held_out_questions(graph, "valid", SAMPLED, seed, negatives=NegativeCounts(most=200))
+    # Published workloads have unions too, which are none of the paper's types: they have no single embedding.
+    sets = [workload.questions("valid", structure) for structure in workload.structures("valid")]
+    return [_with_negatives(graph, workload, own, seed) for own in sets if own.structure in STRUCTURES]
 
 
 def _with_negatives(graph: Graph, workload: Workload, questions: Questions, seed: int) -> Questions:
-    """The questions with a negative and a hard negative each; published ones come without."""
+    """Sample a negative and a hard negative for each question if it has none, as in published workloads."""
     if (questions.negative >= 0).any():
         return questions
-    view = graph.view(workload.graphs("valid")[1])  # the graph that all their answers are on
-    drawn: dict[str, Any] = {"negative": fresh_negatives(view, questions, 1, seed, hard=False)[:, 0]}
+    view = graph.view(workload.graphs("valid")[1])  # the graph that has all their answers
+    sampled: dict[str, Any] = {"negative": fresh_negatives(view, questions, 1, seed, hard=False)[:, 0]}
     if questions.structure.has_intersection:
-        drawn["hard_negative"] = fresh_negatives(view, questions, 1, seed, hard=True)[:, 0]
-    return replace(questions, **drawn)
+        sampled["hard_negative"] = fresh_negatives(view, questions, 1, seed, hard=True)[:, 0]
+    return replace(questions, **sampled)
 
 
 def validator(questions: Sequence[Questions]) -> Validate | None:
-    """What measures a model on these questions; nothing where none has a negative to be told from."""
-    if not any((some.negative >= 0).any() for some in questions):
+    """Return a function that measures a model on these questions; None if no question has a negative."""
+    if not any((own.negative >= 0).any() for own in questions):
         return None
 
     def validate(encoder: Encoder) -> dict[str, Any]:
@@ -59,3 +65,80 @@ def validator(questions: Sequence[Questions]) -> Validate | None:
         }
 
     return validate
+
+
+@dataclass(frozen=True)
+class PaperScores:
+    """AUC and APR by query type."""
+
+    auc: Mapping[str, float] = field(default_factory=dict)
+    apr: Mapping[str, float] = field(default_factory=dict)
+
+    def macro(self) -> dict[str, dict[str, float]]:
+        """Means over all query types and over those with hard negatives."""
+        return {name: {"all": _mean(scores, ""), "hard": _mean(scores, HARD)} for name, scores in vars(self).items()}
+
+
+def _mean(scores: Mapping[str, float], suffix: str) -> float:
+    chosen = [score for name, score in scores.items() if name.endswith(suffix)]
+    return float(np.mean(chosen)) if chosen else float("nan")
+
+
+@torch.no_grad()
+def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
+    """Compute the paper's measures of a model without ranking all entities."""
+    values: dict[str, dict[str, float]] = {"auc": {}, "apr": {}}
+    with encoder.entities.normalised_once():
+        require_finite(encoder.entities.embeddings().cpu().numpy(), "the entities")
+        for questions in sets:
+            measures = paper_measures(score_negatives(encoder, questions))
+            for (measure, name), column in measures.items():
+                if column.there.any():
+                    values[measure][name] = column.value()
+    return PaperScores(**values)
+
+
+def score_negatives(encoder: Encoder, questions: Questions) -> ScoredQuestions:
+    """Score the answers and negatives of the questions by cosine; ranks are left empty."""
+    vectors = query_embeddings(encoder, questions)
+    answer = _pair_scores(encoder, vectors, questions.answers)
+    require_finite(answer, questions.structure.name)
+    empty = np.empty(0, np.int32)
+    return ScoredQuestions(
+        questions,
+        answer,
+        _pair_scores(encoder, vectors, questions.negative),
+        _pair_scores(encoder, vectors, questions.hard_negative),
+        _set_scores(encoder, vectors, questions.negatives),
+        _set_scores(encoder, vectors, questions.hard_negatives),
+        above=empty,
+        equal=empty,
+        recovered=np.empty(0),
+    )
+
+
+def query_embeddings(encoder: Encoder, questions: Questions) -> torch.Tensor:
+    """Return the unit embeddings of the questions (n, d)."""
+    chunks = [slice(first, first + ENCODED) for first in range(0, len(questions), ENCODED)]
+    queries = (questions.structure.fill(questions.anchors[rows], questions.relations[rows]) for rows in chunks)
+    return F.normalize(torch.cat([encoder.encode([query])[0] for query in queries]), dim=-1)
+
+
+def _pair_scores(encoder: Encoder, vectors: torch.Tensor, entities: NDArray[np.int32]) -> NDArray[np.float32]:
+    """Cosine of each question with its entity (n,); meaningless where the entity is -1."""
+    ids = torch.from_numpy(np.maximum(entities, 0).astype(np.int64)).to(vectors.device)
+    scores: NDArray[np.float32] = cosine(vectors, encoder.entities(ids)[:, None])[:, 0].cpu().numpy()
+    return scores
+
+
+def _set_scores(encoder: Encoder, vectors: torch.Tensor, sets: Ragged | None) -> NDArray[np.float32]:
+    """Cosine of each question with the entities of its set, concatenated."""
+    if sets is None:
+        return np.empty(0, np.float32)
+    rows, every = np.flatnonzero(sets.sizes()), encoder.entities.embeddings()
+    scores = [np.empty(0, np.float32)]
+    for first in range(0, len(rows), CHUNK):
+        chunk = rows[first : first + CHUNK]
+        cosines = cosine(vectors[torch.from_numpy(chunk).to(vectors.device)], every).cpu().numpy()
+        scores += [own[sets[row]] for row, own in zip(chunk.tolist(), cosines, strict=True)]
+    return np.concatenate(scores)
