@@ -17,7 +17,7 @@ from halfgraph.model.intersection import INTERSECTIONS
 from halfgraph.model.projection import PROJECTIONS
 from halfgraph.query._kernels import count_edges, edges_of
 from halfgraph.query.fold import fold_batch
-from halfgraph.query.tree import Anchor, Column, Intersect, Negate, Project, Query, Union
+from halfgraph.query.tree import Anchor, Column, Intersect, Project, Query, positive_parts, type_of
 
 
 class Encoder(nn.Module):
@@ -43,10 +43,11 @@ class Encoder(nn.Module):
         """Return the embeddings (n, d) of each batch of queries; all batches are walked together."""
         return fold_batch(queries, QueryEmbedding(self))
 
-    def types_of(self, node: Project | Intersect | Union, rows: int) -> Tensor:
+    def types_of(self, node: Query, rows: int) -> Tensor:
         """Return the type of a variable in each row (n,): the query's own, or the likeliest after its relations."""
-        if node.type_id is not None:
-            return torch.full((rows,), node.type_id, device=self.device)
+        type_id = type_of(node)
+        if type_id is not None:
+            return torch.full((rows,), type_id, device=self.device)
         # Departs from the paper, which takes the type as given: a query may leave it open. Every relation into the
         # variable has one vote, shared among the types of its tails; without relations the first type wins.
         votes = self.tail_types.new_zeros(rows, self.tail_types.shape[1])
@@ -131,9 +132,7 @@ def _last_relations(node: Query) -> list[Column]:
     """Return the relations that lead to a variable, without negated ones."""
     if isinstance(node, Project):
         return [node.relation]
-    if isinstance(node, Anchor | Negate):
-        return []
-    return [relation for part in node.parts for relation in _last_relations(part)]
+    return [relation for part in positive_parts(node) for relation in _last_relations(part)]
 
 
 def _column(ids: Column) -> NDArray[np.int32]:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import FolderError
 from halfgraph.prediction.modes import EMBEDDING, LINKS, current_name
 from halfgraph.query.structures import NAMED, Structure, path, structure_name
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes
+from halfgraph.query.tree import Project, Query, depth, node_counts
 from halfgraph.training.run_folder import write_atomically
 
 FILE = "confidence.json"
@@ -162,10 +162,4 @@ def _distance(query: Query, structure: Structure) -> int:
 
 def _traits(query: Query) -> tuple[int, ...]:
     """Longest path, number of nodes of each class, and whether the last step is a projection."""
-    order = nodes(query)
-    length: dict[int, int] = {}
-    for node in order:
-        below = max((length[id(child)] for child in children(node)), default=0)
-        length[id(node)] = below + isinstance(node, Project)
-    counts = [sum(isinstance(node, what) for node in order) for what in (Project, Anchor, Intersect, Union, Negate)]
-    return length[id(query)], *counts, int(isinstance(query, Project)) * 2
+    return depth(query), *node_counts(query).values(), int(isinstance(query, Project)) * 2

@@ -88,7 +88,7 @@ def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragg
 
     A type stated in the query takes precedence. `query` has columns of ids; `known` has the answers of each row.
     """
-    usual = encoder.types_of(query, len(known)).cpu().numpy()  # type: ignore[arg-type]
+    usual = encoder.types_of(query, len(known)).cpu().numpy()
     chosen = np.broadcast_to(usual, (len(known),)).astype(np.int64)
     if type_of(query) is None:
         known_types = types.of(known.values)

@@ -14,7 +14,7 @@ from halfgraph.prediction.logistic import Examples, logistic
 from halfgraph.prediction.modes import ENSEMBLE
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import Structure
-from halfgraph.query.tree import Intersect, Query, nodes
+from halfgraph.query.tree import Query, has_intersection
 from halfgraph.workload.sampling import Questions
 
 LEAST_EVIDENCE = 1e-3  # least weight of the evidence in a probability
@@ -138,8 +138,7 @@ class EnsemblePredictor:
 def weights_for(query: Query, by_structure: Mapping[str, EnsembleWeights]) -> EnsembleWeights:
     """Return the weights of the query's structure, or of the most similar one."""
     weights = by_structure[nearest_structure(query, tuple(by_structure))]
-    has_intersection = any(isinstance(node, Intersect) for node in nodes(query))
-    return weights if has_intersection else replace(weights, log_degree=0.0)
+    return weights if has_intersection(query) else replace(weights, log_degree=0.0)
 
 
 def fit_ensemble(

@@ -14,10 +14,11 @@ from halfgraph.query.tree import (
     NODE_TYPES,
     Anchor,
     Column,
-    Negate,
     Project,
     Query,
     children,
+    depth,
+    is_negated,
     nodes,
     shared_variables,
     type_of,
@@ -58,11 +59,7 @@ class Program:
     @cached_property
     def depth(self) -> int:
         """The number of relations on the longest path."""
-        depths: dict[int, int] = {}
-        for node in nodes(self.query):
-            below = max((depths[id(child)] for child in children(node)), default=0)
-            depths[id(node)] = below + isinstance(node, Project)
-        return depths[id(self.query)]
+        return depth(self.query)
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], ...]:
@@ -109,7 +106,7 @@ def compile_query(query: Query) -> Batch:
 
 def _compile(query: Query, order: list[Query], column: Callable[[Query], int]) -> Program:
     number = {id(node): position for position, node in enumerate(order)}
-    steps = [[number[id(child)] for child in sorted(children(node), key=_is_negated)] for node in order]
+    steps = [[number[id(child)] for child in sorted(children(node), key=is_negated)] for node in order]
     arrays = (
         [OPERATIONS[type(node)] for node in order],
         list(map(column, order)),
@@ -122,10 +119,6 @@ def _compile(query: Query, order: list[Query], column: Callable[[Query], int]) -
 
 def _column(node: Query) -> int:
     return int(node.entity if isinstance(node, Anchor) else node.relation if isinstance(node, Project) else 0)
-
-
-def _is_negated(node: Query) -> bool:
-    return isinstance(node, Negate)
 
 
 def _stack(columns: list[Column], rows: int) -> NDArray[np.int32]:

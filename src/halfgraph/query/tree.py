@@ -133,6 +133,21 @@ def attributes(node: Query) -> dict[str, Any]:
     return {"node": type(node).__name__} | {key: value for key, value in vars(node).items() if key not in _OTHERS}
 
 
+def is_negated(node: Query) -> bool:
+    """Whether a node is a negated part."""
+    return isinstance(node, Negate)
+
+
+def positive_parts(node: Query) -> list[Query]:
+    """Return the children of a node that are not negated."""
+    return [child for child in children(node) if not isinstance(child, Negate)]
+
+
+def negated_parts(node: Query) -> list[Query]:
+    """Return what the negated children of a node negate."""
+    return [child.part for child in children(node) if isinstance(child, Negate)]
+
+
 def is_variable(node: Query) -> bool:
     """Whether a node stands for a variable: it is neither an anchor nor a negation."""
     return not isinstance(node, Anchor | Negate)
@@ -169,6 +184,15 @@ def node_counts(query: Query) -> dict[type[Node], int]:
     """Count the nodes of each type."""
     counts = Counter(map(type, nodes(query)))
     return {node_type: counts[node_type] for node_type in NODE_TYPES}
+
+
+def depth(query: Query) -> int:
+    """Return the number of relations on the longest path."""
+    depths: dict[int, int] = {}
+    for node in nodes(query):
+        below = max((depths[id(child)] for child in children(node)), default=0)
+        depths[id(node)] = below + isinstance(node, Project)
+    return depths[id(query)]
 
 
 def has_intersection(query: Query) -> bool:
