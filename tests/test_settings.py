@@ -73,7 +73,7 @@ def test_settings_out_of_their_range_are_refused(given: dict[str, object], said:
 
 
 def test_an_unknown_recipe_is_refused() -> None:
-    with pytest.raises(SettingError, match='--recipe: there is none named "fast"'):
+    with pytest.raises(SettingError, match='--recipe: there is no recipe "fast"'):
         training_settings("cga", "fast", {})
 
 
@@ -102,14 +102,14 @@ def test_a_pair_is_read_in_the_type_of_its_setting(pair: str, value: object) -> 
 @pytest.mark.parametrize(
     ("pair", "said"),
     [
-        ("dim", '--set: cannot read "dim". Write name=value, such as dim=64.'),
-        ("dim=", 'dim: takes a whole number, found ""'),
-        ("dim=big", 'dim: takes a whole number, found "big"'),
-        ("dim=64.5", 'dim: takes a whole number, found "64.5"'),
-        ("dim=true", 'dim: takes a whole number, found "True"'),
-        ("norm_by_type=1", 'norm_by_type: takes true or false, found "1"'),
-        ("margin=[1]", "margin: takes a number"),
-        ("projection=3", 'projection: takes a word, found "3"'),
+        ("dim", '--set: cannot read "dim". Write name=value, for example dim=64.'),
+        ("dim=", 'dim: must be a whole number, found ""'),
+        ("dim=big", 'dim: must be a whole number, found "big"'),
+        ("dim=64.5", 'dim: must be a whole number, found "64.5"'),
+        ("dim=true", 'dim: must be a whole number, found "True"'),
+        ("norm_by_type=1", 'norm_by_type: must be true or false, found "1"'),
+        ("margin=[1]", "margin: must be a number"),
+        ("projection=3", 'projection: must be a word, found "3"'),
         ("=3", '--set: cannot read "=3"'),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> No
     ["", "[model]\n", '[model]\nname = "x"\n[architecture]\n[recipe]\nbogus = 1\n', "model = 3\n", "[architecture]\n"],
 )
 def test_what_is_not_the_settings_of_a_run_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match="is not the settings of a run"):
+    with pytest.raises(InputError, match="is not the config.toml of a run"):
         read_config(written(tmp_path, text))
 
 
@@ -174,7 +174,7 @@ def test_settings_that_lost_their_end_are_not_taken_for_others(tmp_path: Path) -
     lines = whole.splitlines(keepends=True)
     for kept in range(len(lines)):
         if lines[kept].strip():
-            with pytest.raises(InputError, match="is not the settings of a run"):
+            with pytest.raises(InputError, match="is not the config.toml of a run"):
                 read_config(written(tmp_path, "".join(lines[:kept])))
 
 

@@ -1,17 +1,17 @@
-"""Every error that halfgraph raises on purpose; each message says what was found, where, and what to do.
+"""All errors that halfgraph raises on purpose. A message says what was found, where, and what to do.
 
 HalfgraphError
-├── InputError          a file or text that cannot be read: path, line, column, problem, advice
-│   ├── EmptyGraph      nothing in it to learn from
-│   └── SparqlError     a query that is not SPARQL, or asks what cannot be answered: feature, line, column, advice
-├── QueryError          a query that has no meaning, as one that only negates: problem, advice
-├── UnknownName         a name that the graph does not know: name, what, nearest, line, column
-├── MissingPackage      an optional package is needed: package, needed_for, command
-├── EndpointError       a SPARQL endpoint that does not answer as it should: address, problem, advice
-├── FolderError         a folder that cannot be written or opened: path, problem, advice
-│   └── OtherGraph      something made for another graph: path, expected, found
-├── SettingError        a setting out of its range: setting, problem, advice
-├── TimeLimit           a query that takes longer than it may: seconds, advice
+├── InputError          a file or text cannot be read: path, line, column, problem, advice
+│   ├── EmptyGraph      no triples to learn from
+│   └── SparqlError     invalid or unsupported SPARQL: feature, line, column, advice
+├── QueryError          a query without a meaning, for example only negations: problem, advice
+├── UnknownName         a name that is not in the graph: name, what, nearest, line, column
+├── MissingPackage      an optional package is not installed: package, needed_for, command
+├── EndpointError       a SPARQL endpoint fails: address, problem, advice
+├── FolderError         a folder or file cannot be written or opened: path, problem, advice
+│   └── OtherGraph      a run or workload of another graph: path, expected, found
+├── SettingError        an option or setting is invalid: setting, problem, advice
+├── TimeLimit           a query takes too long: seconds, advice
 ├── Diverged            training/checkpoint.py: the loss or a weight is not finite: step
 └── NotANumber          evaluation/metrics.py: a score is not a number
 """
@@ -21,7 +21,7 @@ from pathlib import Path
 
 
 class HalfgraphError(Exception):
-    """The root of the tree: catch this to catch everything that halfgraph raises on purpose."""
+    """Base class of all errors that halfgraph raises on purpose."""
 
 
 def nearest(text: str, known: Sequence[str], count: int = 3, cutoff: float = 60.0) -> list[int]:
@@ -39,21 +39,18 @@ def suggest(text: str, known: Sequence[str], count: int = 1, cutoff: float = 60.
 
 
 def _sentence(where: str, problem: str, advice: str) -> str:
-    """One line: where it is, what is wrong, what to do."""
-    said = f"{where}: {problem}" if where else problem
-    if not advice:
-        return said
-    return f"{said.rstrip('.')}. {advice}"
+    text = f"{where}: {problem}" if where else problem
+    return f"{text.rstrip('.')}. {advice}" if advice else text
 
 
-def _place(path: str, line: int | None, column: int | None) -> str:
-    """The place, as far as it is known: "train.tsv, line 4812, column 3"."""
+def _position(path: str, line: int | None, column: int | None) -> str:
+    """Return the position as far as it is known: "train.tsv, line 4812, column 3"."""
     numbers = (f"{what} {number}" for what, number in (("line", line), ("column", column)) if number is not None)
     return ", ".join(part for part in (path, *numbers) if part)
 
 
 class InputError(HalfgraphError):
-    """A file or text that cannot be read."""
+    """A file or text cannot be read."""
 
     def __init__(
         self,
@@ -68,17 +65,17 @@ class InputError(HalfgraphError):
         super().__init__(_sentence(self.where(), problem, advice))
 
     def where(self) -> str:
-        """The place, as far as it is known: "train.tsv, line 4812, column 3"."""
+        """Return the position as far as it is known: "train.tsv, line 4812, column 3"."""
         path = "" if self.path is None else "standard input" if str(self.path) == "-" else str(self.path)
-        return _place(path, self.line, self.column)
+        return _position(path, self.line, self.column)
 
 
 class EmptyGraph(InputError):
-    """There is nothing in the input to learn from."""
+    """The input has no triples to learn from."""
 
 
 class SparqlError(InputError):
-    """A query text that is not SPARQL, or asks what cannot be answered; the feature is a name for what it says."""
+    """Invalid or unsupported SPARQL; `feature` names what is not supported."""
 
     def __init__(
         self, problem: str, *, feature: str, line: int | None = None, column: int | None = None, advice: str = ""
@@ -88,7 +85,7 @@ class SparqlError(InputError):
 
 
 class QueryError(HalfgraphError):
-    """A query that has no meaning."""
+    """A query without a meaning."""
 
     def __init__(self, problem: str, *, advice: str = "") -> None:
         self.problem, self.advice = problem, advice
@@ -96,7 +93,7 @@ class QueryError(HalfgraphError):
 
 
 class UnknownName(HalfgraphError):
-    """A name that the graph does not know, with the nearest ones that it does."""
+    """A name that is not in the graph, with the most similar names that are."""
 
     def __init__(
         self,
@@ -110,7 +107,7 @@ class UnknownName(HalfgraphError):
         advice: str = "",
     ) -> None:
         self.name, self.what, self.nearest, self.line, self.column = name, what, tuple(nearest), line, column
-        self.where = _place(where, line, column)
+        self.where = _position(where, line, column)
         self.advice = f"Did you mean {' or '.join(self.nearest)}?" if self.nearest else advice
         super().__init__(_sentence(self.where, f"no {what} {name} in this graph", self.advice))
 
@@ -126,7 +123,7 @@ class MissingPackage(HalfgraphError):
 
 
 class EndpointError(HalfgraphError):
-    """A SPARQL endpoint does not answer as it should."""
+    """A SPARQL endpoint fails."""
 
     def __init__(self, *, address: str, problem: str, advice: str = "") -> None:
         self.address, self.problem, self.advice = address, problem, advice
@@ -134,7 +131,7 @@ class EndpointError(HalfgraphError):
 
 
 class FolderError(HalfgraphError):
-    """A folder that cannot be written or opened."""
+    """A folder or file cannot be written or opened."""
 
     def __init__(self, path: str | Path, problem: str, *, advice: str = "") -> None:
         self.path, self.problem, self.advice = path, problem, advice
@@ -142,19 +139,19 @@ class FolderError(HalfgraphError):
 
 
 class OtherGraph(FolderError):
-    """Something made for another graph."""
+    """A run or workload that belongs to another graph."""
 
     def __init__(self, path: str | Path, *, expected: str, found: str) -> None:
         self.expected, self.found = expected, found
         super().__init__(
             path,
-            f"made for graph {expected}, and this is graph {found}",
-            advice="Pass the graph it was made for, or make it anew for this one.",
+            f"belongs to graph {expected}; this is graph {found}",
+            advice="Pass the graph it was made with, or make it again for this one.",
         )
 
 
 class SettingError(HalfgraphError):
-    """A setting out of its range."""
+    """An option or setting is invalid."""
 
     def __init__(self, setting: str, problem: str, *, advice: str = "") -> None:
         self.setting, self.problem, self.advice = setting, problem, advice
@@ -162,7 +159,7 @@ class SettingError(HalfgraphError):
 
 
 class TimeLimit(HalfgraphError):
-    """A query that takes longer than it may."""
+    """A query takes too long."""
 
     def __init__(
         self, seconds: float, *, advice: str = "Tie more of its variables to known entities, or allow more time."

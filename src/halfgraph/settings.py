@@ -1,4 +1,4 @@
-"""Settings at the door: sections of plain values from a TOML file and from key=value, unknown names refused."""
+"""Training settings: read from TOML files and from name=value pairs."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -15,14 +15,14 @@ from halfgraph.training.run_folder import LATER, renamed
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """All that a run is made with: the model's row, what it is made of, and how it is trained."""
+    """The settings of a run: the name of its model, the architecture and the training recipe."""
 
     model: str
     architecture: Architecture
     recipe: Recipe
 
     def sections(self) -> dict[str, dict[str, Any]]:
-        """The settings as a run folder keeps them."""
+        """Return the settings as the sections of a run's config.toml."""
         return {"model": {"name": self.model}, "architecture": asdict(self.architecture), "recipe": asdict(self.recipe)}
 
 
@@ -34,9 +34,9 @@ ATTENTION = {"activation": "none", "path_length": 16.0}
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
-    """The settings of a named model and recipe, with some given otherwise."""
+    """Return the settings of a model and recipe by name, with changes."""
     if recipe not in RECIPES:
-        problem = f'there is none named "{recipe}"'
+        problem = f'there is no recipe "{recipe}"'
         raise SettingError("--recipe", problem, advice=f"Known: {', '.join(RECIPES)}.")
     variant = variant_named(model)
     for name in given:
@@ -63,31 +63,30 @@ def _require_known(name: str) -> None:
 
 
 def given_values(config: Path | None, pairs: Sequence[str]) -> dict[str, Any]:
-    """The settings of a TOML file (its architecture and recipe sections, or plain), then those of key=value pairs."""
+    """Read settings from a TOML file, with or without sections, and then from name=value pairs."""
     values: dict[str, Any] = {}
     if config is not None:
         for name, value in _read_toml(config).items():
             values.update(value if isinstance(value, dict) else {name: value})
         values = renamed(values)
         values.pop("name", None)  # of the section [model]
-        if {*ARCHITECTURE_NAMES, *RECIPE_NAMES} <= {*values, *LATER}:  # a run's own
+        if {*ARCHITECTURE_NAMES, *RECIPE_NAMES} <= {*values, *LATER}:  # the config.toml of a run
             values = LATER | values
     for pair in pairs:
         name, equals, text = pair.partition("=")
         if not equals or not name.strip():
-            raise SettingError("--set", f'cannot read "{pair}"', advice="Write name=value, such as dim=64.")
+            raise SettingError("--set", f'cannot read "{pair}"', advice="Write name=value, for example dim=64.")
         values[name.strip()] = _value(text.strip())
     return {name: _typed(name, value) for name, value in values.items()}
 
 
 def model_of(config: Path | None) -> str:
-    """The model that a TOML file names, as a run's config.toml does, or the usual one."""
+    """Return the model that a TOML file names, or the default model."""
     section = {} if config is None else _read_toml(config).get("model", {})
     return str(section.get("name", "cga") if isinstance(section, dict) else section)
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
-    """The contents of a TOML file."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -95,7 +94,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
-    """The value of a text: a number or truth value if it reads as one."""
+    """Return the value of a text: a number or boolean if it is one, else the text."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -103,7 +102,7 @@ def _value(text: str) -> Any:
 
 
 def _typed(name: str, value: Any) -> Any:
-    """The value in its setting's type; a whole number does for a real one."""
+    """Return a value in the type of its setting; an integer is accepted as a float."""
     _require_known(name)
     default = getattr(Architecture(), name) if name in ARCHITECTURE_NAMES else getattr(Recipe(), name)
     wanted = type(default)
@@ -111,12 +110,12 @@ def _typed(name: str, value: Any) -> Any:
         return float(value)
     if type(value) is not wanted:
         types = {int: "a whole number", float: "a number", bool: "true or false", str: "a word"}
-        raise SettingError(name, f'takes {types[wanted]}, found "{value}"')
+        raise SettingError(name, f'must be {types[wanted]}, found "{value}"')
     return value
 
 
 def read_config(path: Path) -> TrainingSettings:
-    """The settings that a run folder keeps."""
+    """Read the config.toml of a run."""
     sections = _read_toml(path)
     try:
         values = LATER | renamed(sections["architecture"] | sections["recipe"])
@@ -126,5 +125,5 @@ def read_config(path: Path) -> TrainingSettings:
         return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe, **values))
     except (KeyError, TypeError) as error:
         raise InputError(
-            f"is not the settings of a run: {error}", path=path, advice="Train the model again."
+            f"is not the config.toml of a run: {error}", path=path, advice="Train the model again."
         ) from error

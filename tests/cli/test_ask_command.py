@@ -159,4 +159,4 @@ def test_a_run_of_another_graph_is_refused(run, capsys, tmp_path):
     other = people(tmp_path, seed=5)
     code, _, err = asked(capsys, run, QUERY, "--graph", other.path)
     assert code == 1
-    assert "made for graph" in err
+    assert "belongs to graph" in err

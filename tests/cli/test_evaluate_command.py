@@ -223,7 +223,7 @@ def test_a_diverged_model_fails_loudly(run: Run, made: Path, tmp_path: Path) -> 
     ("arguments", "said"),
     [
         (["nothing"], "nothing: no such folder. Make one with: halfgraph train"),
-        (["cga0", "--graph", "whole"], "cga0: made for graph"),
+        (["cga0", "--graph", "whole"], "cga0: belongs to graph"),
         (["cga0", "--workload", "w", "--queries", "queries.jsonl"], "--workload: and --queries are both given"),
         (["cga0", "--queries", "none.jsonl"], "none.jsonl"),
         (["cga0", "--workload", "g"], "g: no workload here"),

@@ -132,7 +132,7 @@ def test_other_settings_graphs_questions_and_folders_are_refused(run: Run) -> No
     for more in (["--set", "dim=8"], ["--model", "gqe"], ["--seed", "5"], ["--recipe", "paper"]):
         refused(train(run, "--resume", *more), "run: was started with other settings")
     refused(run("train", "g", "--out", "run", "--resume", *FEW), "run: was started with other questions")
-    refused(run("train", "other", "--out", "run", "--resume", *FEW), "run: made for graph", "and this is graph")
+    refused(run("train", "other", "--out", "run", "--resume", *FEW), "run: belongs to graph", "this is graph")
     refused(run("train", "g", "--out", "w", "--resume", *FEW), "w: no run here")
 
 
@@ -203,7 +203,7 @@ def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
         ("dims=3", 'unknown setting "dims"; did you mean "dim"?'),
         ("dim=0", "dim: must be at least 1, found 0"),
         ("heads=0", "heads: must be at least 1, found 0"),
-        ("dim=large", 'dim: takes a whole number, found "large"'),
+        ("dim=large", 'dim: must be a whole number, found "large"'),
         ("uniform=edges", 'uniform: unknown value "edges"'),
         ("learning_rate=0", "learning_rate: must be above 0"),
         ("dim", '--set: cannot read "dim"'),
@@ -232,7 +232,7 @@ def test_models_graphs_and_workloads_that_are_not_there_are_refused(run: Run) ->
         (["absent"], "absent: no such folder"),
         (["w"], "w: no graph here"),
         (["g", "g"], "g: no workload here"),
-        (["other", "w"], "w: made for graph"),
+        (["other", "w"], "w: belongs to graph"),
         (["g", "--config", "absent.toml"], "absent.toml: cannot be read"),
     ):
         refused(run("train", *arguments, "--out", "run"), said)

@@ -190,7 +190,7 @@ def test_bad_input_ends_in_one_line_and_leaves_nothing(run: Run) -> None:
 
 
 def test_a_workload_made_for_another_graph_is_refused(run: Run) -> None:
-    refused(run("workload", "export", "w", "--graph", "two", "--out", "out"), "w: made for graph", "and this is graph")
+    refused(run("workload", "export", "w", "--graph", "two", "--out", "out"), "w: belongs to graph", "this is graph")
     refused(run("workload", "export", "g", "--graph", "g", "--out", "out"), "g: no workload here")
     refused(run("workload", "export", "absent", "--graph", "g", "--out", "out"), "absent: no such folder")
     refused(run("sample", "w", "--out", "out"), "w: no graph here")
@@ -204,7 +204,7 @@ def test_nothing_is_overwritten(run: Run) -> None:
         ["workload", "import", "q.jsonl", "-g", "g", "--out", "two"],
         ["workload", "export", "w", "-g", "g", "--out", "q.jsonl"],
     ):
-        refused(run(*arguments), "is already there. Remove it")
+        refused(run(*arguments), "exists already. Remove it")
     assert Path("q.jsonl").read_bytes() == before
 
 

@@ -119,7 +119,7 @@ def test_seeds_are_read_one_a_line(tmp_path: Path) -> None:
     seeds.write_text("\ufeff<http://a.org/a>\r\n\n  plain name \n")
     assert read_seeds(seeds) == ["http://a.org/a", "plain name"]
     seeds.write_text("\n \n")
-    with pytest.raises(InputError, match="names no seed"):
+    with pytest.raises(InputError, match="has no seed"):
         read_seeds(seeds)
 
 

@@ -112,7 +112,7 @@ def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> N
     graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", types_file=types)
     assert types_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
     assert report_of(graph)["types in a file"] == 2
-    assert graph.description["types"]["ways"] == {"by their one type": 2, "by the relations they take part in": 1}
+    assert graph.description["types"]["ways"] == {"only stated type": 2, "vote of their relations": 1}
 
 
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
@@ -212,7 +212,7 @@ def test_a_failed_import_leaves_no_folder(tmp_path: Path) -> None:
 
 def test_an_import_does_not_touch_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tr\tb\n")
-    with pytest.raises(FolderError, match="already there"):
+    with pytest.raises(FolderError, match="exists already"):
         import_graph([tmp_path / "a.tsv"], tmp_path, Choices())
     assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
 

@@ -68,5 +68,5 @@ def test_a_type_is_a_range_of_ids() -> None:
 
 
 def test_a_graph_too_large_to_number_is_refused() -> None:
-    with pytest.raises(SettingError, match="63 bits"):
+    with pytest.raises(SettingError, match="63-bit"):
         edge_keys(np.empty((0, 3), np.int32), 2**31, 4)

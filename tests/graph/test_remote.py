@@ -281,7 +281,7 @@ def test_turtle_is_turned_into_n_triples(serve: Callable[..., Served], tmp_path:
 
 @pytest.mark.parametrize(
     ("path", "page_size", "problem"),
-    [("/other", 10, "holds pages for address http.*, and http.*/other is asked for"), ("", 11, "page_size 10, and 11")],
+    [("/other", 10, "holds pages for address http.*, not http.*/other"), ("", 11, "page_size 10, not 11")],
 )
 def test_a_folder_of_another_endpoint_or_page_size_is_refused(
     serve: Callable[..., Served], tmp_path: Path, path: str, page_size: int, problem: str
@@ -295,7 +295,7 @@ def test_a_folder_of_another_endpoint_or_page_size_is_refused(
 def test_a_folder_of_another_graph_or_another_walk_is_refused(serve: Callable[..., Served], tmp_path: Path) -> None:
     served = serve(some_triples(5))
     download(served.endpoint(), tmp_path)
-    with pytest.raises(FolderError, match=f"graph None, and {HERE}g is asked for"):
+    with pytest.raises(FolderError, match=f"graph None, not {HERE}g"):
         download(served.endpoint(), tmp_path, graph=HERE + "g")
     with pytest.raises(FolderError, match="another folder"):
         neighbourhood(served.endpoint(), [HERE + "s0"], tmp_path)
@@ -369,9 +369,9 @@ def test_a_busy_endpoint_is_asked_again_when_it_said(
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (WEB_PAGE, r"answered with a web page \(text/html\) instead of RDF.*/sparql"),
+        (WEB_PAGE, r"returned a web page \(text/html\) instead of RDF.*/sparql"),
         (Reply(headers={"Content-Type": "text/plain"}, body=b" <html><body>"), "a web page"),
-        (Reply(headers={"Content-Type": "image/png"}), "answered with image/png instead of RDF"),
+        (Reply(headers={"Content-Type": "image/png"}), "returned image/png instead of RDF"),
         (Reply(503), r"HTTP status 503 \(tried 3 times\)"),
         (Reply(503, {"Retry-After": "9000"}), r"HTTP status 503; it asks to wait 9,000 seconds"),
         (Reply(400, body=b"no such function\nstack trace"), "HTTP status 400: no such function. The endpoint"),
@@ -379,13 +379,13 @@ def test_a_busy_endpoint_is_asked_again_when_it_said(
         (Reply(302, {"Location": "file:///etc/hostname"}), "HTTP status 302"),
         (Reply(301, {"Location": "/sparql"}), "HTTP status 301"),
         (Reply(hang_up=True), r"the connection broke: .* \(tried 3 times\)"),
-        (Reply(body=b"<a:b> <a:b> <a:b> .\n", promised=9), r"broke off its answer after 20 bytes \(tried 3 times\)"),
+        (Reply(body=b"<a:b> <a:b> <a:b> .\n", promised=9), r"closed the connection after 20 bytes \(tried 3 times\)"),
         (Reply(206, body=b"<a:b> <a:b> <a:b> .\n"), "only a part of the answer"),
         (Reply(headers={"X-SQL-State": "S1TAT"}), "only a part of the answer"),
-        (Reply(body=b"<a:b> <a:b> <a:b> .\n<a:b> oops .\n"), "page 000000, line 2: broken N-Triples"),
-        (Reply(body=b"<a:b> <a:b> <a:b> .\n<a:b> <a:"), "page 000000, line 2: N-Triples that breaks off"),
-        (Reply(body=b"<a:b> <a:b> <a:b> .\n"), "does not keep to LIMIT and OFFSET"),
-        (Reply(body=b"".join(b"<a:b> <a:b> <a:%d> .\n" % n for n in range(11))), "does not keep to LIMIT and OFFSET"),
+        (Reply(body=b"<a:b> <a:b> <a:b> .\n<a:b> oops .\n"), "page 000000, line 2: malformed N-Triples"),
+        (Reply(body=b"<a:b> <a:b> <a:b> .\n<a:b> <a:"), "page 000000, line 2: incomplete N-Triples"),
+        (Reply(body=b"<a:b> <a:b> <a:b> .\n"), "ignores LIMIT and OFFSET"),
+        (Reply(body=b"".join(b"<a:b> <a:b> <a:%d> .\n" % n for n in range(11))), "ignores LIMIT and OFFSET"),
     ],
 )
 def test_what_is_wrong_with_an_endpoint_is_said_in_one_line(
@@ -414,7 +414,7 @@ def test_nobody_at_the_address_is_an_error(serve: Callable[..., Served], tmp_pat
 
 @pytest.mark.parametrize("address", ["", "dbpedia.org/sparql", "ftp://a.org/x", "file:///etc/hostname", "http://[a"])
 def test_only_http_addresses_are_taken(address: str) -> None:
-    with pytest.raises(EndpointError, match="is not the address of an endpoint"):
+    with pytest.raises(EndpointError, match="is not the URL of an endpoint"):
         Endpoint(address)
 
 
@@ -454,9 +454,12 @@ def test_rows_leave_out_what_is_unbound(serve: Callable[..., Served]) -> None:
 @pytest.mark.parametrize(
     ("reply", "problem"),
     [
-        (WEB_PAGE, r"answered with a web page \(text/html\) instead of JSON results"),
-        (Reply(headers={"Content-Type": "application/json"}, body=b'{"head": {}, "boolean": true}'), "Ask with SELECT"),
-        (Reply(headers={"Content-Type": "application/json"}, body=b'{"head": {"vars"'), "break off"),
+        (WEB_PAGE, r"returned a web page \(text/html\) instead of JSON results"),
+        (
+            Reply(headers={"Content-Type": "application/json"}, body=b'{"head": {}, "boolean": true}'),
+            "Use a SELECT query",
+        ),
+        (Reply(headers={"Content-Type": "application/json"}, body=b'{"head": {"vars"'), "incomplete"),
     ],
 )
 def test_rows_that_are_none_are_an_error(serve: Callable[..., Served], reply: Reply, problem: str) -> None:

@@ -133,7 +133,7 @@ def test_untyped_entities_are_things_when_asked(tmp_path: Path) -> None:
     text = KNOWS.format("a", "b") + f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n"
     graph = made(tmp_path, text, "nt", untyped="thing")
     assert types_by_name(graph) == {"http://a.org/a": "http://a.org/A", "http://a.org/b": THING}
-    assert ways(graph) == {"by their one type": 1, "Thing, having no type": 1}
+    assert ways(graph) == {"only stated type": 1, "Thing: no type": 1}
 
 
 def test_one_type_for_all(tmp_path: Path) -> None:
@@ -149,7 +149,7 @@ def test_types_with_few_entities_become_things(tmp_path: Path) -> None:
     types = {f"http://a.org/{name}": {f"http://a.org/{type_id}"} for name, type_id in ("aA", "bB", "cB")}
     graph = made(tmp_path, text + typed(types), "nt", smallest_type=2)
     assert Counter(types_by_name(graph).values()) == {"http://a.org/B": 2, THING: 1}
-    assert ways(graph)["Thing, their type having too few entities"] == 1
+    assert ways(graph)["Thing: their type has too few entities"] == 1
 
 
 PEOPLE = f"""
@@ -211,4 +211,4 @@ def test_unrelated_types_are_reduced_to_the_commonest(tmp_path: Path) -> None:
     types = {"http://a.org/a": {"http://a.org/A", "http://a.org/B"}, "http://a.org/b": {"http://a.org/B"}}
     graph = made(tmp_path, KNOWS.format("a", "b") + typed(types), "nt")
     assert set(types_by_name(graph).values()) == {"http://a.org/B"}
-    assert ways(graph) == {"by their one type": 1, "by the commonest of several unrelated types": 1}
+    assert ways(graph) == {"only stated type": 1, "most frequent of unrelated stated types": 1}

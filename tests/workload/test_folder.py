@@ -201,7 +201,7 @@ def test_held_out_questions_cannot_be_answered_from_the_training_graph(graph, wo
 
 def test_a_workload_of_another_graph_is_refused(workload, tmp_path):
     other = import_graph([folder_of(tmp_path / "source", named_triples(1))], tmp_path / "graph", Choices())
-    with pytest.raises(OtherGraph, match=f"made for graph .*, and this is graph {other.fingerprint}"):
+    with pytest.raises(OtherGraph, match=f"belongs to graph .*; this is graph {other.fingerprint}"):
         Workload.open(workload.path, other)
 
 
@@ -248,7 +248,7 @@ def test_nothing_at_all_is_an_error_and_leaves_no_folder(tmp_path):
 
 
 def test_a_workload_is_not_written_over_another(graph, workload):
-    with pytest.raises(FolderError, match="is already there"):
+    with pytest.raises(FolderError, match="exists already"):
         sample(graph, workload.path, PLAN)
 
 

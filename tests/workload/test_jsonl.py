@@ -303,7 +303,7 @@ def test_files_that_are_none_of_ours_are_refused(graph: Graph, tmp_path: Path) -
     (tmp_path / "latin.jsonl").write_bytes(GOOD.encode().replace(b"e2", b"\xe9"))
     write_lines(tmp_path / "aside.jsonl", [{"query": ["e1", ["r0", "n"]], "easy": ["e1"], "hard": []}])
     said = {
-        "cut.jsonl.gz": "breaks off",
+        "cut.jsonl.gz": "is incomplete",
         "empty.jsonl": "the file is empty",
         "absent.jsonl": "no such file",
         "latin.jsonl": "line 1: not valid JSON",
@@ -331,12 +331,12 @@ def test_an_export_says_what_the_workload_does_not_have(graph: Graph, workload: 
     with pytest.raises(FolderError, match=r"has no test questions of 2-union. It has train: 1-chain"):
         export(workload, graph, tmp_path / "q.jsonl", "test", [structure_named("2u")])
     (tmp_path / "q.jsonl").write_text("mine")
-    with pytest.raises(FolderError, match="is already there"):
+    with pytest.raises(FolderError, match="exists already"):
         export(workload, graph, tmp_path / "q.jsonl", "test")
     assert (tmp_path / "q.jsonl").read_text() == "mine"
     assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_a_workload_of_another_graph_is_refused(workload: Workload, tmp_path: Path) -> None:
-    with pytest.raises(OtherGraph, match="made for graph"):
+    with pytest.raises(OtherGraph, match="belongs to graph"):
         Workload.open(workload.path, split_graph(tmp_path, seed=1))

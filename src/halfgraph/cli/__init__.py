@@ -1,4 +1,4 @@
-"""The command line: data to stdout, progress to stderr, one line and an exit code for an error."""
+"""The command line: data on stdout, progress on stderr, one line and an exit code for an error."""
 
 from halfgraph.cli.main import main
 

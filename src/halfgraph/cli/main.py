@@ -1,4 +1,4 @@
-"""The door: every command, and how an error leaves it."""
+"""Entry point of the command line: all commands, and how errors are reported."""
 
 import io
 import os
@@ -23,7 +23,7 @@ from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
     name="halfgraph",
-    help="Answers logical queries over incomplete knowledge graphs: exact answers first, then predicted ones.",
+    help="Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -39,9 +39,9 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Show the version and leave."),
+    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
 ) -> None:
-    """Answers logical queries over incomplete knowledge graphs: exact answers first, then predicted ones."""
+    """Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions."""
 
 
 app.command("import")(import_)
@@ -59,9 +59,9 @@ app.command()(reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Nothing; runs the command line. Exit codes: 0 done, 1 failed, 2 usage, 130 interrupted."""
+    """Run the command line. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted."""
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name that the terminal cannot show is no error
+        sys.stdout.reconfigure(errors="backslashreplace")  # names that the terminal cannot show
     try:
         try:
             app(args=arguments)
@@ -69,7 +69,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             sys.stdout.flush()
     except HalfgraphError as error:
         _fail(str(error))
-    except BrokenPipeError:  # the reader of our output has left: not an error of ours
+    except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (OSError, MemoryError) as error:
@@ -77,6 +77,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _fail(message: str) -> NoReturn:
-    """Never comes back: one line on stderr, exit code 1."""
+    """Print one line on stderr and exit with code 1."""
     typer.echo("halfgraph: " + " ".join(message.splitlines()), err=True)
     sys.exit(1)

@@ -1,1 +1,1 @@
-"""What is known: a typed, split knowledge graph, from a file to memory-mapped arrays."""
+"""Knowledge graphs: import, types, splits, memory-mapped folders and their RDF store."""

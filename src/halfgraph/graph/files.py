@@ -21,40 +21,40 @@ from halfgraph.graph.names import DEFAULT_BASE, Namer
 STANDARD_INPUT = Path("-")
 PART = ".part-"  # in the name of an incomplete file or folder, before the process and thread that write it
 GZIPPED = b"\x1f\x8b"
-UNPACK = "Unpack it first; of packed files only gzipped ones are read."
-# What a file begins with that can be named but not read, what to say of it, and what to do.
+UNPACK = "Unpack it first; only gzip is read directly."
+# First bytes of files that are recognised but not read: the problem and what to do.
 REFUSED = {
     b"PK\x03\x04": ("is a zip archive", UNPACK),
-    b"BZh91AY&SY": ("is packed with bzip2", UNPACK),
-    b"\xfd7zXZ\x00": ("is packed with xz", UNPACK),
-    b"\x28\xb5\x2f\xfd": ("is packed with zstd", UNPACK),
+    b"BZh91AY&SY": ("is compressed with bzip2", UNPACK),
+    b"\xfd7zXZ\x00": ("is compressed with xz", UNPACK),
+    b"\x28\xb5\x2f\xfd": ("is compressed with zstd", UNPACK),
     codecs.BOM_UTF16_LE: ("is in UTF-16", "Convert the file to UTF-8."),
     codecs.BOM_UTF16_BE: ("is in UTF-16", "Convert the file to UTF-8."),
 }
-BROKEN = (EOFError, OSError, zlib.error)  # what a stream raises that ends too early
-SKIP = "Mend it, or pass --skip-bad to set such lines aside."
-SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to set such lines aside."
+BROKEN = (EOFError, OSError, zlib.error)  # raised by a stream that ends too early
+SKIP = "Correct it, or pass --skip-bad to skip such lines."
+SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to skip such lines."
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How to read: what to do with what is malformed, unnamed or about the vocabulary."""
+    """How files are read: format, malformed lines, blank nodes, schema statements."""
 
-    format: str | None = None  # a key of TABLES or RDF_FORMATS; by the file's ending if not given
+    format: str | None = None  # a key of TABLES or RDF_FORMATS (default: by file extension)
     skip_bad: bool = False
     header: bool = False
     blank_nodes: Literal["keep", "drop"] = "keep"
     schema: Literal["aside", "use"] = "aside"
-    base: str = DEFAULT_BASE  # what names that are no IRIs, and relative IRIs of a file, are relative to
-    one_document: bool = False  # whether a blank node's label means the same in all files, as in pages of an endpoint
-    progress: Callable[[int], None] | None = None  # told how many statements were read
+    base: str = DEFAULT_BASE  # for names that are not IRIs, and for relative IRIs
+    one_document: bool = False  # a blank node label means the same node in all files, as in pages of an endpoint
+    progress: Callable[[int], None] | None = None  # called with the number of statements read
 
     def __post_init__(self) -> None:
-        Namer(self.base)  # refuses a base that is none
+        Namer(self.base)  # checks the base
 
 
 def open_input(path: Path) -> IO[bytes]:
-    """The bytes of a file or of standard input, unzipped where they are gzipped, without a byte order mark."""
+    """Open a file or standard input as bytes, unzipped if gzipped, without a byte order mark."""
     standard = cast(io.RawIOBase, sys.stdin.buffer)  # wrapped again, so that peek waits for enough of a slow pipe
     raw: io.BufferedReader[Any]
     try:
@@ -69,7 +69,7 @@ def open_input(path: Path) -> IO[bytes]:
 
 
 def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
-    """The stream, unzipped where it is gzipped, after its byte order mark; what cannot be read is refused."""
+    """Return the stream, unzipped if gzipped, after its byte order mark; refuse other compressions."""
     try:
         beginning = raw.peek(10)
         for magic, (problem, advice) in REFUSED.items():
@@ -90,33 +90,33 @@ def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
 
 
 def unreadable(path: Path, error: OSError) -> InputError:
-    """Why a file cannot be opened, in plain words."""
+    """Return the error for a file that cannot be opened."""
     problem = {
         FileNotFoundError: "no such file",
         IsADirectoryError: "is a folder, not a file",
-        PermissionError: "may not be read",
+        PermissionError: "permission denied",
     }.get(type(error), str(error.strerror or error))
     return InputError(problem, path=path, advice="Check the path.")
 
 
 def broken_off(path: Path, error: Exception, line: int | None = None) -> InputError:
-    """The error for a stream that ends or fails too early."""
-    return InputError(f"breaks off: {error}", path=path, line=line, advice="Fetch the file again.")
+    """Return the error for a stream that ends or fails too early."""
+    return InputError(f"is incomplete: {error}", path=path, line=line, advice="Download the file again.")
 
 
 def is_full(error: OSError) -> bool:
-    """Whether an error says that there is no room to write; RocksDB says it in words only."""
+    """Return whether an error means a full disk; RocksDB says it only in the message."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG) or "No space left" in str(error)
 
 
 def excerpt(text: str, most: int = 120) -> str:
-    """The beginning of a text as one line that is safe to print."""
+    """Return the beginning of a text as one line that is safe to print."""
     cut = text if len(text) <= most else f"{text[:most]}..."
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
 
 
 def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool) -> Iterator[tuple[int, str]]:
-    """Each line with its number, without its end; undecodable lines are counted and passed over if allowed."""
+    """Yield the number and text of each line; with skip_bad, count undecodable lines and skip them."""
     number = 0
     try:
         for number, raw in enumerate(stream, 1):

@@ -1,4 +1,4 @@
-"""A graph on disk: graph.json, memory-mapped arrays, names as blobs, what was set aside; opened in milliseconds."""
+"""A graph folder: graph.json, memory-mapped arrays, names, and statements set aside for the store."""
 
 import contextlib
 import glob
@@ -25,7 +25,7 @@ FORMAT = 1
 DESCRIPTION = "graph.json"
 ASIDE = "aside.nq"
 _AGAIN = "Import the graph again."
-# What each view of the graph is made of; a graph without a split has only the first.
+# The splits of each view; a graph without a split has only the first.
 VIEWS = {
     "train": ("train",),
     "valid": ("valid",),
@@ -45,11 +45,11 @@ class Graph:
 
     @classmethod
     def open(cls, path: str | Path) -> "Graph":
-        """The graph in a folder."""
+        """Open a graph folder."""
         path = Path(path)
         if PART in path.name:
-            problem = "is still being written, or was left by an import that was killed"
-            raise FolderError(path, problem, advice="Pass the folder that the import was to make.")
+            problem = "is incomplete: it is still being written, or its import was killed"
+            raise FolderError(path, problem, advice="Pass the folder that the import creates.")
         try:
             description = dict(json.loads((path / DESCRIPTION).read_text(encoding="utf-8")))
         except (FileNotFoundError, NotADirectoryError) as error:
@@ -58,18 +58,18 @@ class Graph:
         except (OSError, TypeError, ValueError) as error:
             raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
         if description.get("format") != FORMAT:
-            problem = f"is of format {description.get('format')}, and this halfgraph reads format {FORMAT}"
+            problem = f"has format {description.get('format')}; this halfgraph reads format {FORMAT}"
             raise FolderError(path, problem, advice=_AGAIN)
         return cls(path, _upgrade(description))
 
     @property
     def fingerprint(self) -> str:
-        """What tells this graph from any other: a hash of its names, types and triples."""
+        """Hash of the names, types and triples."""
         return str(self.description["fingerprint"])
 
     @property
     def has_split(self) -> bool:
-        """Whether there are valid and test triples."""
+        """True if there are valid and test triples."""
         return bool(self.description["split"])
 
     @cached_property
@@ -79,19 +79,19 @@ class Graph:
 
     @cached_property
     def relations(self) -> Vocabulary:
-        """The names and labels of the relations; relation r of a graph's edges is the name r // 2."""
+        """The names and labels of the relations; relation r of an edge has the name r // 2."""
         return self._vocabulary("relations")
 
     @cached_property
     def types(self) -> EntityTypes:
-        """The types of entity."""
+        """The types of the entities."""
         return EntityTypes(
             tuple(self.description["types"]["names"]), np.array(self.description["types"]["starts"], np.int64)
         )
 
     @cached_property
     def namer(self) -> Namer:
-        """What turns names into IRIs and back."""
+        """Converts names to IRIs and back."""
         return Namer(self.description["base"])
 
     @property
@@ -147,7 +147,7 @@ class Graph:
         return next((found for found, name in ids if found is not None and self.namer.iri(name) == iri), None)
 
     def relation_name(self, relation: int) -> str:
-        """The name of a directed relation; an inverse ends with ^-1."""
+        """Return the name of a directed relation; an inverse ends with ^-1."""
         return self.relations.name(relation // 2) + ("^-1" if relation & 1 else "")
 
     def _vocabulary(self, name: str) -> Vocabulary:
@@ -167,13 +167,13 @@ VOCABULARY_PARTS = ("names", "name_offsets", "labels", "label_offsets", "hashes"
 
 
 def load_array(path: Path) -> NDArray[Any]:
-    """An array of a folder, memory-mapped; an empty one cannot be and is read."""
+    """Open an array as a memory map, or read it if it is empty."""
     array: NDArray[Any] = np.load(path, mmap_mode="r") if path.stat().st_size > 128 else np.load(path)
     return array
 
 
 def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Nothing; the array is written as .npy, but not by np.save: of a full disk that tells only the bytes left over."""
+    """Write an array as .npy; unlike np.save, report a full disk as such."""
     array = np.ascontiguousarray(array)
     with path.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
@@ -181,7 +181,7 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 
 def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
-    """Nothing; the arrays of a vocabulary are written."""
+    """Write the arrays of a vocabulary."""
     parts: tuple[NDArray[Any], ...] = (
         words.names.blob,
         words.names.offsets,
@@ -195,14 +195,14 @@ def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
 
 
 def save_view(folder: Path, name: str, graph: KnowledgeGraph) -> None:
-    """Nothing; the arrays of a view are written."""
+    """Write the arrays of a view."""
     parts: tuple[NDArray[Any], ...] = (graph.starts, graph.relations, graph.tails)
     for part, array in zip(VIEW_PARTS, parts, strict=True):
         save_array(folder / f"{name}.{part}.npy", array)
 
 
 def fingerprint(folder: Path, types: EntityTypes, views: Sequence[str]) -> str:
-    """Twelve hexadecimal digits of a hash over the names, types and triples in a folder."""
+    """Return twelve hexadecimal digits of a hash over the names, types and triples in a folder."""
     digest = hashlib.sha256(json.dumps([types.names, types.starts.tolist()]).encode())
     names = [f"{what}.{part}" for what in ("entities", "relations") for part in ("names", "name_offsets")]
     for name in [*names, *(f"{view}.{part}" for view in views for part in VIEW_PARTS)]:
@@ -211,14 +211,14 @@ def fingerprint(folder: Path, types: EntityTypes, views: Sequence[str]) -> str:
 
 
 def refuse_existing(path: Path, *, made_by: str) -> None:
-    """Nothing, or an error where something stands already."""
+    """Raise FolderError if the path exists."""
     if path.exists():
-        raise FolderError(path, "is already there", advice=f"Remove it, or give {made_by} another --out.")
+        raise FolderError(path, "exists already", advice=f"Remove it, or write {made_by} to another --out.")
 
 
 @contextlib.contextmanager
 def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
-    """A folder to fill that gets its name only when it is complete, and is removed if anything goes wrong."""
+    """Temporary folder that takes the name `path` if the block ends without an error, and is removed otherwise."""
     part = part_path(path)
     missing: list[Path] = []
     try:
@@ -231,7 +231,7 @@ def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
         part.rename(path)
     except OSError as error:
         problem = error.strerror or ("No space left on device" if is_full(error) else str(error))
-        advice = "Nothing was kept. Make room, or choose another place." if is_full(error) else "Choose another place."
+        advice = "No files were kept. Make room or choose another place." if is_full(error) else "Choose another place."
         raise FolderError(path, f"cannot be written: {problem}", advice=advice) from error
     finally:
         shutil.rmtree(part, ignore_errors=True)

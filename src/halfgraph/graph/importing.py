@@ -1,4 +1,4 @@
-"""Statements to a graph on disk: which entities there are, their types and ids, and a report of what became of all."""
+"""Import statements into a graph folder: ids, types, split, and a report of what was read."""
 
 import gc
 import json
@@ -39,7 +39,7 @@ from halfgraph.graph.types import How, Untyped
 
 @dataclass(frozen=True)
 class Choices:
-    """What an import may be told: how to read, types, labels and the split."""
+    """Options of an import: reading, types, labels and the split."""
 
     reading: Reading = field(default_factory=Reading)
     types: How = "nearest"
@@ -54,20 +54,20 @@ class Choices:
 
 
 def import_graph(sources: Sequence[Path], out: Path, choices: Choices, named: Sequence[str] | None = None) -> Graph:
-    """The graph made of the sources, in its folder; `named` is what to call the sources, if not by their paths."""
+    """Import files or folders into a new graph folder; `named` replaces the paths in the provenance."""
     files = [file for source in sources for file in files_of(source)]
     choices = _with_files_beside(sources, choices)
-    called = named or [os.fsencode(source).decode(errors="replace") for source in sources]
+    sources_named = named or [os.fsencode(source).decode(errors="replace") for source in sources]
 
     def gather(statements: Statements) -> None:
         for part, path in files:
             read_file(path, part, statements, choices.reading)
 
-    return make_graph(gather, out, choices, {"sources": list(called)})
+    return make_graph(gather, out, choices, {"sources": list(sources_named)})
 
 
 def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) -> Graph:
-    """The graph made of triples in memory, such as the demo graph's."""
+    """Import triples in memory, such as those of the demo, into a new graph folder."""
     namer = Namer(graph.base)
 
     def gather(statements: Statements) -> None:
@@ -75,15 +75,15 @@ def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) 
             statements.add("train", *triple)
         statements.counts["read"] = len(graph.triples)
         for entity, class_name in graph.types.items():
-            _say_type(statements, namer, entity, class_name)
+            _add_type(statements, namer, entity, class_name)
         for name, label in graph.labels.items():
-            _say_label(statements, namer, name, label)
+            _add_label(statements, namer, name, label)
 
     return make_graph(gather, out, choices, {"sources": [source], "base": graph.base, "attribution": graph.attribution})
 
 
 def make_graph(gather: Callable[[Statements], None], out: Path, choices: Choices, provenance: dict[str, Any]) -> Graph:
-    """The graph of what `gather` finds, in its folder, which is complete or not there."""
+    """Import the statements that `gather` adds; the folder is complete or does not exist."""
     namer = Namer(provenance.get("base") or choices.reading.base)
     with new_folder(out, made_by="the graph") as folder:
         with (folder / ASIDE).open("w", encoding="utf-8") as aside:
@@ -98,7 +98,7 @@ def make_graph(gather: Callable[[Statements], None], out: Path, choices: Choices
 
 @contextmanager
 def _without_collection() -> Iterator[None]:
-    """A time without garbage collection: reading makes millions of names and no cycle to collect."""
+    """Switch garbage collection off: reading makes millions of names and no cycles."""
     was_on = gc.isenabled()
     gc.disable()
     try:
@@ -109,65 +109,65 @@ def _without_collection() -> Iterator[None]:
 
 
 def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:
-    """The choices, with the types and labels files of a source folder where none were given."""
+    """Return the choices with the types and labels files of a source folder, where none were given."""
     folder = next((source for source in sources if source.is_dir()), None)
     if folder is None:
         return choices
     types = choices.types_file or (beside(folder, "types", TABLES) if choices.types != "one" else None)
-    found = [beside(folder, stem, TABLES) for stem in ("labels", "relations")]
-    labels = choices.labels_files or tuple(path for path in found if path is not None)
+    paths = [beside(folder, stem, TABLES) for stem in ("labels", "relations")]
+    labels = choices.labels_files or tuple(path for path in paths if path is not None)
     return replace(choices, types_file=types, labels_files=labels)
 
 
 def _read_files(statements: Statements, namer: Namer, choices: Choices) -> None:
-    """Nothing; the types and labels that come in files of their own are added."""
+    """Add the types and labels of separate files."""
     skip_bad = choices.reading.skip_bad
     if choices.types_file is not None:
         for line, entity, class_name in read_pairs(choices.types_file, skip_bad, statements):
             if entity in statements.names:
-                _say_type(statements, namer, entity, class_name)
+                _add_type(statements, namer, entity, class_name)
             elif skip_bad:
                 statements.counts["types of unknown entities"] += 1
             else:
                 raise _unknown_entity(entity, choices.types_file, line, statements)
     for path in choices.labels_files:
         for _, name, label in read_pairs(path, skip_bad, statements):
-            _say_label(statements, namer, name, label)
+            _add_label(statements, namer, name, label)
 
 
-def _say_type(statements: Statements, namer: Namer, entity: str, class_name: str) -> None:
-    """Nothing; a type that no RDF statement gave is added, and set aside as the statement it stands for."""
+def _add_type(statements: Statements, namer: Namer, entity: str, class_name: str) -> None:
+    """Add a type that is not from RDF, also as an RDF statement for the store."""
     statements.add_type(entity, class_name)
     statements.counts["types in a file"] += 1
     statements.aside.write(f"{namer.term(entity)} <{TYPE}> {namer.term(class_name)} .\n")
 
 
-def _say_label(statements: Statements, namer: Namer, name: str, label: str) -> None:
-    """Nothing; a label that no RDF statement gave is added, and set aside as the statement it stands for."""
+def _add_label(statements: Statements, namer: Namer, name: str, label: str) -> None:
+    """Add a label that is not from RDF, also as an RDF statement for the store."""
     statements.add_label(name, label)
     statements.aside.write(f"{namer.term(name)} <{LABEL}> {RdfLiteral(label)} .\n")
 
 
 def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> InputError:
-    """The error for a types file that names an entity which the graph does not have."""
+    """Return the error for a types file with an entity that is not in the graph."""
     near = suggest(name, list(statements.names), cutoff=80)
     meant = f" (did you mean {excerpt(near[0])}?)" if near else ""
-    advice = "Mend or remove the line, or pass --skip-bad to set such lines aside."
+    advice = "Correct or remove the line, or pass --skip-bad to skip such lines."
     return InputError(f"no entity {excerpt(name)} in this graph{meant}", path=path, line=line, advice=advice)
 
 
 def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[str, Any]) -> None:
-    """Nothing, or an error where two names of entities or of relations would be the same IRI in the store."""
+    """Raise InputError if two names of entities or relations have the same IRI."""
     for names in (statements.names, statements.relations):
         if (clash := namer.clash(names, names)) is not None:
-            one, other = map(excerpt, clash)
-            problem = f'the names "{one}" and "{other}" would both be <{excerpt(namer.iri(clash[0]))}>'
+            first, second = map(excerpt, clash)
+            problem = f'the names "{first}" and "{second}" would both be <{excerpt(namer.iri(clash[0]))}>'
             advice = "Write the same name for the same thing, or pass another --base."
             raise InputError(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
 def _parts(statements: Statements, choices: Choices, provenance: Mapping[str, Any]) -> dict[str, Triples]:
-    """The triples of each split by provisional ids, self-loops aside where that was asked."""
+    """Return the triples of each split by provisional ids, without self-loops if these are dropped."""
     parts = {name: statements.splits[name].stacked() for name in SPLITS if statements.splits.get(name)}
     for name, triples in parts.items():
         loops = triples[:, 0] == triples[:, 2]
@@ -175,30 +175,30 @@ def _parts(statements: Statements, choices: Choices, provenance: Mapping[str, An
         if choices.self_loops == "drop" and loops.any():
             parts[name] = triples[~loops]
     if not sum(map(len, parts.values())):
-        raise _nothing_to_learn(statements, provenance)
+        raise _empty_graph(statements, provenance)
     return parts
 
 
-def _nothing_to_learn(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
-    """The error for sources without a triple between entities, with what was there instead."""
-    found = ", ".join(f"{count:,} {what}" for what, count in statements.counts.items() if count and what != "read")
+def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
+    """Return the error for sources without a triple between entities, with what they hold instead."""
+    others = ", ".join(f"{count:,} {what}" for what, count in statements.counts.items() if count and what != "read")
     advice = "Pass --schema use to learn from the class hierarchy." if statements.counts["schema"] else ""
     return EmptyGraph(
         f"no triple between two entities among {statements.counts['read']:,} statements"
-        + (f" ({found})" * bool(found)),
+        + (f" ({others})" * bool(others)),
         path=", ".join(provenance["sources"]),
         advice=advice or "A graph needs triples whose object is an entity, not a literal.",
     )
 
 
 def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices, provenance: Mapping[str, Any]) -> None:
-    """Nothing; the graph is numbered, split if asked, and written."""
+    """Number, split and write the graph."""
     parts = _parts(statements, choices, provenance)
     graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
     parts, given = graph.parts, sum(map(len, graph.parts.values()))
     relation_count = 2 * len(graph.relations)
     if choices.split is not None:
-        once = KnowledgeGraph.of(_together(parts, SPLITS), graph.types, relation_count).triples()
+        once = KnowledgeGraph.of(_concatenated(parts, SPLITS), graph.types, relation_count).triples()
         parts = split(once, choices.split, choices.seed)
     has_split = set(parts) != {"train"}
     save_vocabulary(folder, "entities", graph.entities)
@@ -206,8 +206,8 @@ def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices,
     views = [view for view in VIEWS if has_split or view == "train"]
     counts = {}
     for view in views:
-        last = view == views[-1]  # the triples are given up then, to make room
-        edges = KnowledgeGraph.of(_together(parts, VIEWS[view], forget=last), graph.types, relation_count)
+        last = view == views[-1]  # frees the memory of the triples
+        edges = KnowledgeGraph.of(_concatenated(parts, VIEWS[view], forget=last), graph.types, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
     description = {
@@ -238,12 +238,12 @@ def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices,
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
 
 
-def _together(parts: dict[str, Triples], names: Sequence[str], *, forget: bool = False) -> Triples:
-    """The triples of several splits; with `forget` no others are kept."""
-    found = [parts[name] for name in names if name in parts]
+def _concatenated(parts: dict[str, Triples], names: Sequence[str], *, forget: bool = False) -> Triples:
+    """Return the triples of several splits; with `forget`, free the others."""
+    chosen = [parts[name] for name in names if name in parts]
     if forget:
         parts.clear()
-    return found[0] if len(found) == 1 else np.concatenate(found or [np.empty((0, 3), np.int32)])
+    return chosen[0] if len(chosen) == 1 else np.concatenate(chosen or [np.empty((0, 3), np.int32)])
 
 
 def report(statements: Statements, given: int, counts: Mapping[str, int], choices: Choices) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""A set of triples, both directions of each, sorted by head, relation and tail.
+"""Triples in memory: the edges of both directions, sorted by head, relation and tail.
 
-Relation 2r is a relation as the user named it, 2r + 1 its inverse, so that the inverse of any relation is `r ^ 1`.
-Entities are numbered type by type, so that a type is a range of ids.
+Relation 2r is a relation as the user named it and 2r + 1 its inverse, so the inverse of any relation is `r ^ 1`.
+Entities are numbered type by type, so a type is a range of ids.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ PIECE = 65_536
 
 @dataclass(frozen=True)
 class EntityTypes:
-    """The types of entity: type k has the ids starts[k] to starts[k + 1]."""
+    """Types of entities: type k has the ids starts[k] to starts[k + 1]."""
 
     names: tuple[str, ...]
     starts: NDArray[np.int64]
@@ -27,18 +27,18 @@ class EntityTypes:
         return len(self.names)
 
     def of(self, entities: NDArray[np.integer] | int) -> NDArray[np.int64]:
-        """The type of each entity."""
+        """Return the type of each entity."""
         return np.searchsorted(self.starts, entities, side="right") - 1
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """How many entities each type has."""
+        """The number of entities of each type."""
         return np.diff(self.starts)
 
 
 @dataclass(frozen=True)
 class KnowledgeGraph:
-    """The edges of one graph; the edges that leave entity e are starts[e] to starts[e + 1]."""
+    """Edges of a graph; the outgoing edges of entity e are starts[e] to starts[e + 1]."""
 
     starts: NDArray[np.int64]
     relations: Ids
@@ -48,54 +48,54 @@ class KnowledgeGraph:
 
     @classmethod
     def of(cls, triples: Ids, types: EntityTypes, relation_count: int) -> "KnowledgeGraph":
-        """The graph of some triples (n, 3): head, even relation, tail; duplicates count once."""
+        """Make a graph of triples (n, 3): head, even relation, tail; duplicates count once."""
         entity_count = int(types.starts[-1])
         keys = edge_keys(triples, entity_count, relation_count)
-        del triples  # the caller may have given them up: the peak of an import is here
+        del triples  # frees them if the caller keeps none: memory peaks here
         starts = np.searchsorted(keys, np.arange(entity_count + 1) * (relation_count * entity_count))
         relations, tails = split_keys(keys, entity_count, relation_count)
         return cls(starts, relations, tails, types, relation_count)
 
     @property
     def entity_count(self) -> int:
-        """How many entities there are."""
+        """The number of entities."""
         return len(self.starts) - 1
 
     @property
     def triple_count(self) -> int:
-        """How many triples there are; each is two edges."""
+        """The number of triples; each has two edges."""
         return len(self.tails) // 2
 
     def neighbours(self, entity: int) -> tuple[Ids, Ids]:
-        """The relations and tails of the edges that leave an entity."""
-        place = slice(self.starts[entity], self.starts[entity + 1])
-        return self.relations[place], self.tails[place]
+        """Return the relations and tails of the outgoing edges of an entity."""
+        edges = slice(self.starts[entity], self.starts[entity + 1])
+        return self.relations[edges], self.tails[edges]
 
     def tails_of(self, head: int, relation: int) -> Ids:
-        """The entities that a relation leads to from a head, sorted."""
+        """Return the tails of a head and relation, sorted."""
         relations, tails = self.neighbours(head)
         first, last = np.searchsorted(relations, [relation, relation + 1])
         return tails[first:last]
 
     def degrees(self) -> NDArray[np.int64]:
-        """How many triples each entity takes part in (a self-loop counts twice)."""
+        """Return the degree of each entity: its number of triples (a self-loop counts twice)."""
         return np.diff(self.starts)
 
     def heads(self) -> Ids:
-        """The head of every edge, in the order of the edges."""
+        """Return the head of every edge, in the order of the edges."""
         return np.repeat(np.arange(self.entity_count, dtype=np.int32), self.degrees())
 
     def triples(self) -> Ids:
-        """Every triple once, (n, 3): head, even relation, tail."""
+        """Return every triple once, (n, 3): head, even relation, tail."""
         forward = (self.relations & 1) == 0
         return np.stack([self.heads()[forward], self.relations[forward], self.tails[forward]], axis=1)
 
 
 def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[np.int64]:
-    """One sorted number for each edge, both directions of each triple, duplicates once."""
+    """Return one sorted number for each edge, in both directions, without duplicates."""
     if entity_count * relation_count * entity_count >= 2**63:
         raise SettingError(
-            "graph", f"{entity_count:,} entities and {relation_count:,} relations are more than 63 bits can number"
+            "graph", f"{entity_count:,} entities and {relation_count:,} relations are too many for 63-bit edge keys"
         )
     count = len(triples)
     keys = np.empty(2 * count, dtype=np.int64)
@@ -111,7 +111,7 @@ def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[n
 
 
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Sorted numbers, each once, moved to the front of the same memory."""
+    """Remove duplicates from sorted numbers, in place."""
     kept, last = 0, -1
     for first in range(0, len(keys), PIECE):
         piece = keys[first : first + PIECE]
@@ -126,9 +126,9 @@ def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def split_keys(keys: NDArray[np.int64], entity_count: int, relation_count: int) -> tuple[Ids, Ids]:
-    """The relations and tails behind edge numbers."""
+    """Return the relations and tails of edge keys."""
     relations, tails = np.empty(len(keys), np.int32), np.empty(len(keys), np.int32)
-    for first in range(0, len(keys), PIECE):  # piece by piece: wide intermediate numbers would double the peak
+    for first in range(0, len(keys), PIECE):  # in pieces: wide intermediate numbers would double the peak memory
         piece = slice(first, first + PIECE)
         rest, tails[piece] = np.divmod(keys[piece], entity_count)
         np.remainder(rest, relation_count, out=relations[piece], casting="unsafe")

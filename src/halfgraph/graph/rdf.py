@@ -1,4 +1,4 @@
-"""RDF to statements: what each one is for, in every syntax that pyoxigraph reads."""
+"""Read RDF in every syntax of pyoxigraph, and sort its statements by their use."""
 
 import re
 from collections import Counter
@@ -30,23 +30,23 @@ RDF_FORMATS = {
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 TURTLE_FORMATS = (RdfFormat.TURTLE, RdfFormat.TRIG, RdfFormat.N3)
 _PLACE = re.compile(r"Parser error (at|between) .*?: ", re.DOTALL)
-# After these even the parsers of TURTLE_FORMATS do not find the next statement.
+# After these errors even the parsers of TURTLE_FORMATS cannot find the next statement.
 _REST_IS_LOST = re.compile("UTF-8|end of file|Line jumps")
 
 
 def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: Reading) -> None:
-    """Nothing; the statements of an RDF file are sorted into triples, types, labels and the rest."""
-    sort = Sorter(into, split, reading, datasets=syntax.supports_datasets)
+    """Read an RDF file and sort its statements into triples, types, labels and others."""
+    sorter = Sorter(into, split, reading, datasets=syntax.supports_datasets)
     if reading.skip_bad and syntax in LINE_FORMATS:
         lines = (line for _, line in lines_of(stream, path, into.counts, skip_bad=True))
-        sort.all(_good_lines(lines, syntax, into.counts))
+        sorter.sort_all(_good_lines(lines, syntax, into.counts))
         return
     source = _Lines(stream) if syntax == RdfFormat.RDF_XML else stream
     parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
-    latest = 0  # the line last found malformed: there may be several mistakes in one
+    latest = 0  # the last malformed line: it may have several errors
     while True:
         try:
-            sort.all(parser)
+            sorter.sort_all(parser)
             break
         except SyntaxError as error:
             if not reading.skip_bad or not _can_go_on(syntax, str(error.msg)):
@@ -55,16 +55,16 @@ def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into:
             into.counts["malformed"] += error.lineno != latest
             latest = error.lineno or 0
         except BROKEN as error:
-            if isinstance(error, OSError) and is_full(error):  # of the statements set aside
+            if isinstance(error, OSError) and is_full(error):  # while writing the statements set aside
                 raise
             raise broken_off(path, error) from error
     into.prefixes.update(parser.prefixes)
 
 
 def _good_lines(lines: Iterator[str], syntax: RdfFormat, counts: Counter[str]) -> Iterator[Quad]:
-    """The statements of the lines that can be read; the others are counted.
+    """Yield the statements of well-formed lines and count the others.
 
-    A block with a mistake is read again line by line, as an open quote would take the lines that follow with it.
+    A block with an error is read again line by line, because an open quote would swallow the following lines.
     """
     while block := list(islice(lines, 1000)):
         try:
@@ -78,16 +78,16 @@ def _good_lines(lines: Iterator[str], syntax: RdfFormat, counts: Counter[str]) -
 
 
 def _can_go_on(syntax: RdfFormat, problem: str) -> bool:
-    """Whether the parser finds the next statement after a malformed one; if not, skipping would lose the rest."""
+    """Return whether the parser can continue after a malformed statement."""
     return syntax in LINE_FORMATS or (syntax in TURTLE_FORMATS and not _REST_IS_LOST.search(problem))
 
 
 def _malformed(error: SyntaxError, path: Path, line: int | None, syntax: RdfFormat) -> InputError:
-    """The error for a file with a mistake in it."""
+    """Return the error for a malformed file."""
     problem = excerpt(_PLACE.sub("", str(error.msg)), 300)
-    advice = SKIP if _can_go_on(syntax, problem) else "Mend it; --skip-bad cannot pass over this, as the rest is lost."
+    advice = SKIP if _can_go_on(syntax, problem) else "Correct it; --skip-bad would lose the rest of the file."
     if "remote context" in problem:
-        problem = "refers to a remote @context, and halfgraph fetches none"
+        problem = "refers to a remote @context, which halfgraph does not download"
         advice = "Write the context into the file, or convert the file to N-Quads."
     elif "UTF-8" in problem:
         problem = "not UTF-8"
@@ -96,13 +96,13 @@ def _malformed(error: SyntaxError, path: Path, line: int | None, syntax: RdfForm
 
 
 class _Lines:
-    """A stream that hands over one line at a time, to know where RDF/XML is malformed: its parser does not tell."""
+    """Stream that returns one line at a time and counts lines: the RDF/XML parser reports no positions."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self.stream, self.line, self.ended = stream, 1, False
 
     def read(self, size: int) -> bytes:
-        """At most the rest of a line."""
+        """Return at most the rest of a line."""
         self.line += self.ended
         piece = self.stream.readline(size)
         self.ended = piece.endswith(b"\n")
@@ -110,7 +110,7 @@ class _Lines:
 
 
 class Sorter:
-    """What each RDF statement is for: a triple of the graph, a type, a label, or something to set aside."""
+    """Sorts RDF statements: triples of the graph, types, labels, and statements set aside for the store."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Sorter:
         *,
         datasets: bool = True,  # whether there may be named graphs
         blank: Callable[[str], str] | None = None,
-        known: Mapping[str, str] = MappingProxyType({}),  # names of IRIs that are not their own
+        known: Mapping[str, str] = MappingProxyType({}),  # names by IRI, where they differ
     ) -> None:
         self.into, self.reading, self.triples, self.known = into, reading, into.split(split), known
         self.blank = blank or into.namer_of_blank_nodes(reading.one_document)
@@ -128,8 +128,8 @@ class Sorter:
         self.schema = SCHEMA if reading.schema == "aside" else frozenset()
         self.special = {TYPE, SUB_CLASS_OF, *LABELS, *self.schema}
 
-    def all(self, quads: Iterator[Quad]) -> None:
-        """Nothing; every statement up to the end, or to a syntax error, is sorted."""
+    def sort_all(self, quads: Iterator[Quad]) -> None:
+        """Sort all statements, up to the end or a syntax error."""
         names, relations, special, datasets = self.into.names, self.into.relations, self.special, self.datasets
         literal, write = self.into.literals.append, self.into.aside.write
         add = self.triples.waiting.append
@@ -137,7 +137,7 @@ class Sorter:
         try:
             for read, quad in enumerate(quads, 1):
                 subject, predicate, object_ = quad.subject, quad.predicate.value, quad.object
-                # The common cases first and with nothing in their way: this loop is the speed of an import.
+                # The common cases first: this loop determines the speed of an import.
                 if predicate in special or type(subject) is not NamedNode:
                     self._sort(quad)
                 elif type(object_) is NamedNode:
@@ -163,7 +163,7 @@ class Sorter:
             self.into.counts["literals"] += plain
 
     def _sort(self, quad: Quad) -> None:
-        """Nothing; a statement that is not plainly a triple of two named entities goes where it belongs."""
+        """Sort a statement that is not simply a triple of two named entities."""
         into, predicate, object_ = self.into, quad.predicate.value, quad.object
         blank = isinstance(quad.subject, BlankNode) or isinstance(object_, BlankNode)
         if blank and self.reading.blank_nodes == "drop":
@@ -185,35 +185,34 @@ class Sorter:
                 self._triple(quad)
 
     def _triple(self, quad: Quad) -> None:
-        """Nothing; a triple of named or blank nodes is added."""
         head, tail = self._name(quad.subject), self._name(quad.object)
         self.triples.add((self.into.names[head], self.into.relations[quad.predicate.value], self.into.names[tail]))
         if not isinstance(quad.graph_name, DefaultGraph):
             self._set_aside(quad, "in a named graph")
 
     def _literal(self, quad: Quad, predicate: str, value: RdfLiteral) -> None:
-        """Nothing; a statement with a literal is set aside, and kept as a label if it is one."""
+        """Set aside a statement with a literal; keep it as a label if it is one."""
         if predicate in LABELS and isinstance(quad.subject, NamedNode | BlankNode):
             rank = label_rank(predicate, value.language, self.into.language)
             self.into.add_label(self._name(quad.subject), value.value, rank)
         self.into.literals.append(hash(self._set_aside(quad, "literals")))
 
     def _set_aside(self, quad: Quad, why: str) -> str:
-        """The statement as a line of N-Quads, after writing it to the statements set aside."""
+        """Write a statement to the ones set aside, as N-Quads, and return its text."""
         self.into.counts[why] += 1
         terms = (quad.subject, quad.predicate, quad.object, quad.graph_name)
-        shown = " ".join(self._spelled(term) for term in terms if not isinstance(term, DefaultGraph))
-        self.into.aside.write(shown + " .\n")
-        return shown
+        text = " ".join(self._n_quads(term) for term in terms if not isinstance(term, DefaultGraph))
+        self.into.aside.write(text + " .\n")
+        return text
 
-    def _spelled(self, term: object) -> str:
-        """A term as N-Quads, its blank nodes by the names they have here."""
+    def _n_quads(self, term: object) -> str:
+        """Return a term as N-Quads, with the graph's names of blank nodes."""
         if isinstance(term, Triple):
-            return f"<<( {' '.join(map(self._spelled, (term.subject, term.predicate, term.object)))} )>>"
+            return f"<<( {' '.join(map(self._n_quads, (term.subject, term.predicate, term.object)))} )>>"
         return self.blank(term.value) if isinstance(term, BlankNode) else str(term)
 
     def _name(self, term: object) -> str:
-        """The name of a node: its IRI unless another is known, or _:b and a number for a blank node."""
+        """Return the name of a node: its IRI or known name, or _:b and a number for a blank node."""
         if isinstance(term, BlankNode):
             return self.blank(term.value)
         assert isinstance(term, NamedNode)

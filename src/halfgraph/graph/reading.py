@@ -1,4 +1,4 @@
-"""Sources to statements: RDF files, tables of three columns, a folder with a published split."""
+"""Read sources into statements: RDF files, TSV and CSV, a folder with a published split."""
 
 import csv
 from collections.abc import Collection, Iterator
@@ -8,14 +8,14 @@ from typing import IO
 from halfgraph.errors import InputError, SettingError
 from halfgraph.graph.files import SKIP, STANDARD_INPUT, Reading, excerpt, lines_of, open_input
 from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
-from halfgraph.graph.statements import SPLITS, WAITING, Statements
+from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
 KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 
 
 def read_file(path: Path, split: str, into: Statements, reading: Reading) -> None:
-    """Nothing; the statements of one file are added to `into`."""
+    """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
     with open_input(path) as stream:
         format_name = reading.format or format_of(path)
@@ -24,28 +24,28 @@ def read_file(path: Path, split: str, into: Statements, reading: Reading) -> Non
         elif format_name in RDF_FORMATS:
             read_rdf(stream, path, RDF_FORMATS[format_name], split, into, reading)
         else:
-            raise SettingError("--format", f'"{format_name}" is not known', advice=f"Pass one of {KNOWN}.")
+            raise SettingError("--format", f'unknown format "{format_name}"', advice=f"Pass one of {KNOWN}.")
     if into.counts["read"] + into.counts["malformed"] == before:
-        raise InputError("the file holds no statement", path=path, advice="Check that it is the file you meant.")
+        raise InputError("the file has no statements", path=path, advice="Check that it is the file you meant.")
 
 
 def format_of(path: Path) -> str:
-    """The format by a file's ending, .gz aside."""
+    """Return the format of a file by its extension, ignoring .gz."""
     endings = [ending.lstrip(".").lower() for ending in path.suffixes]
     ending = endings[-2] if len(endings) > 1 and endings[-1] == "gz" else (endings or [""])[-1]
     if ending in TABLES or ending in RDF_FORMATS:
         return ending
     raise InputError(
-        "standard input has no ending to tell its format by"
+        "the format of standard input is not known"
         if path == STANDARD_INPUT
-        else f'cannot tell the format by the ending ".{ending}"',
+        else f'unknown file extension ".{ending}"',
         path=None if path == STANDARD_INPUT else path,
         advice=f"Pass --format, one of {KNOWN}.",
     )
 
 
 def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into: Statements, reading: Reading) -> None:
-    """Nothing; the rows of a table are added as triples."""
+    """Add the rows of a TSV or CSV file as triples."""
     triples, names, relations = into.split(split), into.names, into.relations
     add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
     for number, cells in _rows(stream, path, separator, into, reading):
@@ -55,7 +55,7 @@ def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into:
         add(names[cells[0]])
         add(relations[cells[1]])
         add(names[cells[2]])
-        if len(waiting) >= WAITING:
+        if len(waiting) >= BUFFERED:
             triples.flush()
             if reading.progress:
                 reading.progress(into.counts["read"] + len(triples) - before)
@@ -65,7 +65,7 @@ def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into:
 def _rows(
     stream: IO[bytes], path: Path, separator: str, into: Statements, reading: Reading
 ) -> Iterator[tuple[int, list[str]]]:
-    """Each row of a table as the number of its line and its cells; empty lines are passed over."""
+    """Yield the line number and cells of each row; skip empty lines."""
     lines = lines_of(stream, path, into.counts, reading.skip_bad)
     plain = ((number, line.split("\t")) for number, line in lines if line)
     rows = plain if separator == "\t" else _quoted_rows(lines, path, into, reading)
@@ -77,7 +77,7 @@ def _rows(
 def _quoted_rows(
     lines: Iterator[tuple[int, str]], path: Path, into: Statements, reading: Reading
 ) -> Iterator[tuple[int, list[str]]]:
-    """Each row of a CSV file, in which quotes may hold commas and line ends, with the number of its first line."""
+    """Yield each row of a CSV file, whose quotes may hold commas and line ends, with its first line number."""
     number = 0
 
     def texts() -> Iterator[str]:
@@ -98,7 +98,7 @@ def _quoted_rows(
 
 
 def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: Reading) -> None:
-    """Nothing; the row is counted as malformed, or it is an error."""
+    """Count a row as malformed, or raise InputError."""
     format_name = "tab" if separator == "\t" else "comma"
     shown = excerpt("<TAB>".join(cells) if separator == "\t" else ",".join(cells))
     problem = f"expected 3 {format_name}-separated columns, found {len(cells)}"
@@ -110,9 +110,9 @@ def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into:
 def _refuse(
     problem: str, path: Path, number: int, into: Statements, reading: Reading, *, runs_on: bool = False
 ) -> None:
-    """Nothing; a line is counted as malformed, or it is an error, as it always is where it runs on over others."""
+    """Count a line as malformed, or raise InputError; always raise if the row spans several lines."""
     if runs_on:
-        advice = "Mend the quotes; --skip-bad cannot pass over this, as it would lose the lines that follow."
+        advice = "Correct the quotes; --skip-bad cannot skip it, because the following lines would be lost."
         raise InputError(problem, path=path, line=number, advice=advice)
     if not reading.skip_bad:
         raise InputError(problem, path=path, line=number, advice=SKIP)
@@ -120,13 +120,13 @@ def _refuse(
 
 
 def files_of(source: Path) -> list[tuple[str, Path]]:
-    """The files of a source, each with the split it belongs to: a folder may hold train, valid and test."""
+    """Return the files of a source with their splits; a folder may hold train, valid and test."""
     if not source.is_dir():
         return [("train", source)]
     files = [(split, path) for split in SPLITS if (path := beside(source, split, (*TABLES, *RDF_FORMATS))) is not None]
     if not files or files[0][0] != "train":
         raise InputError(
-            "the folder has no file named train with a known ending",
+            "the folder has no file named train with a known extension",
             path=source,
             advice="Name the files of a split train, valid and test (.tsv, .nt, ..., also .gz), or pass files.",
         )
@@ -134,20 +134,20 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
 
 
 def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
-    """The file of a folder with this stem and one of these endings, if there is one."""
-    found = [
+    """Return the file of a folder with this stem and one of these extensions, or None."""
+    paths = [
         path
         for path in sorted(folder.glob(f"{stem}.*"))
         if path.name.removeprefix(f"{stem}.").lower().removesuffix(".gz") in endings
     ]
-    if len(found) > 1:
-        problem = f"the folder has both {found[0].name} and {found[1].name}"
-        raise InputError(problem, path=folder, advice="Keep one of them there, or pass files.")
-    return found[0] if found else None
+    if len(paths) > 1:
+        problem = f"the folder has both {paths[0].name} and {paths[1].name}"
+        raise InputError(problem, path=folder, advice="Remove one of them, or pass files.")
+    return paths[0] if paths else None
 
 
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
-    """Each row of a table of two columns (more are passed over), with its line number."""
+    """Yield the line number and the first two columns of each row."""
     reading = Reading(skip_bad=skip_bad)
     separator = "," if ".csv" in path.suffixes[-2:] else "\t"
     with open_input(path) as stream:

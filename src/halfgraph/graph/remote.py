@@ -1,15 +1,15 @@
-"""Triples read from a SPARQL 1.1 endpoint, page by page, into N-Triples files that an interrupted run goes on from.
+"""Download triples from a SPARQL 1.1 endpoint, page by page, into N-Triples files; resumable.
 
-Endpoints often cap the rows of an answer without saying so, so a short page need not be the last:
+Endpoints often limit the rows of a response silently, so a short page is not always the last one:
 
-* OFFSET advances by the rows received, never by the page size: a cap then costs requests and loses nothing.
-* `download` ends only at an empty page: one request more, and even an irregular cap does no harm.
-* `neighbourhood` asks thousands of small questions, where that request would double the work. A question ends at an
-  empty page, or at one shorter than the longest this endpoint has given: no cap can have shortened it.
+* OFFSET advances by the rows received, never by the page size, so such a limit loses no rows.
+* `download` stops only at an empty page.
+* `neighbourhood` sends thousands of small queries, for which an extra request would double the work. A query ends at an
+  empty page, or at a page shorter than the longest one so far, which no limit can have shortened.
 
-Blank nodes keep the labels that an N-Triples answer gives them, as the usual stores label a node alike in every
-answer; in other syntaxes a label holds for one answer only, so there it is made unique to the page. Terms that are
-not valid RDF (an IRI with a space) are kept as they come, for the reader of the files to refuse or to skip.
+Blank nodes keep their labels in N-Triples, because the usual stores label a node alike in every response; in other
+syntaxes a label is valid in one response only, so it is made unique to the page. Terms that are not valid RDF (an IRI
+with a space) are kept; the importer refuses or skips them.
 """
 
 import hashlib
@@ -46,7 +46,7 @@ Progress = Callable[[int], None]
 def download(
     endpoint: Endpoint, folder: Path, *, graph: str | None = None, progress: Progress | None = None
 ) -> list[Path]:
-    """The files, one for each page, that together hold every triple of the endpoint."""
+    """Download every triple of an endpoint; return the files, one per page."""
     pattern = "?s ?p ?o" if graph is None else f"GRAPH {_iri(graph)} {{ ?s ?p ?o }}"
     pages = _open(endpoint, folder, {"graph": graph}, progress)
     if not pages.done:
@@ -64,14 +64,13 @@ def neighbourhood(
     namespace: str | None = None,
     progress: Progress | None = None,
 ) -> list[Path]:
-    """The files that hold the triples between entities within `hops` steps of the seeds, and what the entities are.
+    """Download the triples within `hops` steps of the seeds, with types, labels and superclasses; return the files.
 
     Steps go in either direction, along the predicates of `namespace`, or along all but those of RDF, RDFS and OWL.
-    What the entities are: their types and labels, and the hierarchy of the classes met, upwards.
     """
     start = frozenset(_iri(seed) for seed in seeds)
     if not start:
-        raise InputError("there are no seed entities to walk from", advice="Give at least one.")
+        raise InputError("there are no seed entities", advice="Pass at least one.")
     digest = hashlib.sha256(" ".join(sorted(start)).encode()).hexdigest()[:12]
     recipe = {"seeds": f"{len(start)}, digest {digest}", "hops": hops, "namespace": namespace, "batch": BATCH}
     pages = _open(endpoint, folder, recipe, progress)
@@ -83,7 +82,7 @@ def neighbourhood(
 
 
 def _walk(pages: "_Pages", start: frozenset[str], hops: int, pattern: str) -> frozenset[str]:
-    """Every entity within `hops` steps of the start, in either direction."""
+    """Return every entity within `hops` steps of the start, in either direction."""
     met = frontier = start
     for _ in range(hops):
         ahead = {str(triple.object) for triple in _batches(pages, "?s", frontier, pattern)}
@@ -94,7 +93,7 @@ def _walk(pages: "_Pages", start: frozenset[str], hops: int, pattern: str) -> fr
 
 
 def _climb(pages: "_Pages", classes: frozenset[str]) -> None:
-    """Nothing; the classes above these are asked for, level by level, until there are no new ones."""
+    """Download the superclasses of these classes, level by level."""
     met = classes
     while classes:
         classes = _described(pages, classes, SUB_CLASS_OF) - met
@@ -102,22 +101,22 @@ def _climb(pages: "_Pages", classes: frozenset[str]) -> None:
 
 
 def _described(pages: "_Pages", names: frozenset[str], *predicates: str) -> frozenset[str]:
-    """The classes that these names are said to be of, or under."""
+    """Download these predicates of the names; return the IRIs that are objects of them."""
     listed = ", ".join(f"<{predicate}>" for predicate in predicates)
     pattern = f"?s ?p ?o FILTER(?p IN ({listed})) FILTER(!isBlank(?o))"
-    found = _batches(pages, "?s", names, pattern)
-    return frozenset(str(triple.object) for triple in found if isinstance(triple.object, NamedNode))
+    triples = _batches(pages, "?s", names, pattern)
+    return frozenset(str(triple.object) for triple in triples if isinstance(triple.object, NamedNode))
 
 
 def _between_entities(namespace: str | None) -> str:
-    """The pattern of a triple between two entities."""
+    """Return the SPARQL pattern of a triple between two entities."""
     beginnings = (RDF, RDFS, OWL) if namespace is None else (namespace,)
     begins = " || ".join(f"STRSTARTS(STR(?p), {Literal(beginning)})" for beginning in beginnings)
     return f"?s ?p ?o FILTER(isIRI(?s) && isIRI(?o)) FILTER({'!' if namespace is None else ''}({begins}))"
 
 
 def _batches(pages: "_Pages", variable: str, names: Iterable[str], pattern: str) -> Iterator[Triple]:
-    """The triples that match a pattern with the variable bound to each of the names."""
+    """Yield the triples that match a pattern with the variable bound to each of the names."""
     # Sorted, so that a resumed walk asks the same questions in the same order.
     askable = sorted(name for name in names if _is_valid(name[1:-1]))
     for first in range(0, len(askable), BATCH):
@@ -127,7 +126,7 @@ def _batches(pages: "_Pages", variable: str, names: Iterable[str], pattern: str)
 
 
 def _is_valid(iri: str) -> bool:
-    """Whether a text is an absolute IRI, which makes it safe inside a query."""
+    """Return whether a text is an absolute IRI, and thus safe inside a query."""
     try:
         return bool(NamedNode(iri))
     except ValueError:
@@ -135,26 +134,25 @@ def _is_valid(iri: str) -> bool:
 
 
 def _iri(name: str) -> str:
-    """A name as SPARQL writes an IRI."""
     if not _is_valid(name):
-        advice = "Write it in full, as in http://dbpedia.org/resource/California"
+        advice = "Write it in full, for example http://dbpedia.org/resource/California"
         raise InputError(f'"{name}" is not an IRI', advice=advice)
     return f"<{name}>"
 
 
 @dataclass
 class _Pages:
-    """The pages of a folder: a run goes through those already there, then asks for the rest."""
+    """The downloaded pages of a folder, and the position of this run among them."""
 
     endpoint: Endpoint
     folder: Path
-    recipe: Mapping[str, object]  # what the pages answer
+    recipe: Mapping[str, object]  # what is downloaded
     progress: Progress | None
-    rows: list[int]  # of each page, in the order asked; an empty page has no file
+    rows: list[int]  # in each page, in order; an empty page has no file
     done: bool
-    turn: int = 0  # the page that comes next in this run
-    longest: int = 0  # rows, of the pages this run went through
-    latest: bytes = b""  # the page last received
+    turn: int = 0  # the next page of this run
+    longest: int = 0  # rows, of the pages of this run so far
+    latest: bytes = b""  # content of the last page received
 
     def file(self, page: int) -> Path:
         return self._numbered(sum(map(bool, self.rows[:page])))
@@ -167,14 +165,14 @@ class _Pages:
 
 
 def _open(endpoint: Endpoint, folder: Path, recipe: Mapping[str, object], progress: Progress | None) -> _Pages:
-    """The pages of a folder as an earlier run left them, up to the first whose file is gone."""
+    """Open the pages that an earlier run left in a folder, up to the first missing file."""
     recipe = {"address": endpoint.address, "page_size": endpoint.page_size, **recipe}
     state = _state(folder) or {**recipe, "rows": [], "done": False}
     rows, done = state.pop("rows", []), state.pop("done", False)
     for key in sorted(recipe.keys() | state.keys()):
         if recipe.get(key) != state.get(key):
-            problem = f"holds pages for {key} {state.get(key)}, and {recipe.get(key)} is asked for"
-            raise FolderError(folder, problem, advice="Give another folder, or delete this one to begin again.")
+            problem = f"holds pages for {key} {state.get(key)}, not {recipe.get(key)}"
+            raise FolderError(folder, problem, advice="Use another folder, or delete this one to start over.")
     pages = _Pages(endpoint, folder, recipe, progress, rows, done)
     filled = [page for page, count in enumerate(rows) if count]
     gone = [page for page, file in zip(filled, pages.files(), strict=True) if not file.exists()]
@@ -184,25 +182,25 @@ def _open(endpoint: Endpoint, folder: Path, recipe: Mapping[str, object], progre
 
 
 def _state(folder: Path) -> dict[str, Any]:
-    """What an earlier run noted in the folder; nothing if there was none."""
+    """Return the state that an earlier run saved in the folder; empty if there was none."""
     try:
         (folder / "pages").mkdir(parents=True, exist_ok=True)
         return dict(json.loads((folder / "state.json").read_text(encoding="utf-8")))
     except FileNotFoundError:
         return {}
     except (OSError, TypeError, ValueError) as error:
-        raise FolderError(folder, f"cannot be used: {error}", advice="Give another folder.") from error
+        raise FolderError(folder, f"cannot be used: {error}", advice="Use another folder.") from error
 
 
 def _save(pages: _Pages, *, done: bool = False) -> None:
-    """Nothing; what is complete is noted in the folder."""
+    """Save in the folder which pages are complete."""
     pages.done = done
     state = {**pages.recipe, "rows": pages.rows, "done": done}
     write_atomically(pages.folder / "state.json", json.dumps(state), advice=MAKE_ROOM)
 
 
 def _ask_pages(pages: _Pages, pattern: str, *, until_empty: bool) -> list[Path]:
-    """The files of the pages that answer one question."""
+    """Download all pages of one query; return their files."""
     files, offset = [], 0
     while rows := _next_page(pages, pattern, offset):
         files.append(pages.file(pages.turn - 1))
@@ -214,7 +212,7 @@ def _ask_pages(pages: _Pages, pattern: str, *, until_empty: bool) -> list[Path]:
 
 
 def _next_page(pages: _Pages, pattern: str, offset: int) -> int:
-    """The number of rows of the next page, which by then has its file."""
+    """Download the next page unless it is there; return its number of rows."""
     if pages.turn == len(pages.rows):
         rows, content = _fetch(pages, pattern, offset)
         if rows:
@@ -228,18 +226,18 @@ def _next_page(pages: _Pages, pattern: str, offset: int) -> int:
 
 
 def _fetch(pages: _Pages, pattern: str, offset: int) -> tuple[int, bytes]:
-    """The number of rows of a page and its N-Triples, asked of the endpoint."""
+    """Download a page; return its number of rows and its N-Triples."""
     answer = _ask_sorted(pages.endpoint, pattern, offset)
     rows, content = _n_triples(pages.endpoint, answer, pages.file(pages.turn).stem)
     if rows > pages.endpoint.page_size or (offset and rows and content == pages.latest):
-        problem = "does not keep to LIMIT and OFFSET, so its pages would have no end"
-        raise EndpointError(address=pages.endpoint.address, problem=problem, advice="Check that it speaks SPARQL 1.1.")
+        problem = "ignores LIMIT and OFFSET, so the download would never end"
+        raise EndpointError(address=pages.endpoint.address, problem=problem, advice="It must support SPARQL 1.1.")
     pages.latest = content
     return rows, content
 
 
 def _ask_sorted(endpoint: Endpoint, pattern: str, offset: int) -> Answer:
-    """The answer with the rows of a pattern from an offset on."""
+    """Ask for one page of a pattern's triples, from an offset on."""
     accept = "application/n-triples, text/turtle;q=0.8"
     construct = f"CONSTRUCT {{ ?s ?p ?o }} WHERE {{ {{ %s LIMIT {endpoint.page_size} OFFSET {offset} }} }}"
     # One row is one triple: DISTINCT, because a store that merges its graphs may give a triple twice.
@@ -249,12 +247,12 @@ def _ask_sorted(endpoint: Endpoint, pattern: str, offset: int) -> Answer:
     except EndpointError as refusal:
         if VIRTUOSO_SORTS_NO_MORE not in refusal.problem:
             raise
-    # Virtuoso's own way around: sort inside, cut outside. Not for all, as SPARQL does not promise the order outside.
+    # For Virtuoso: sort inside, cut outside. Not for all, because SPARQL does not guarantee the order outside.
     return ask(endpoint, construct.replace("%s", f"SELECT ?s ?p ?o WHERE {{ {{ {ordered} }} }}"), accept)
 
 
 def _n_triples(endpoint: Endpoint, answer: Answer, page: str) -> tuple[int, bytes]:
-    """The number of triples of an answer, and the answer as N-Triples."""
+    """Return the number of triples of a response, and the response as N-Triples."""
     syntax = RdfFormat.from_media_type(answer.media_type or "application/n-triples")
     if syntax is None or is_web_page(answer):
         raise wrong_content_type(endpoint, answer, "RDF")
@@ -262,9 +260,9 @@ def _n_triples(endpoint: Endpoint, answer: Answer, page: str) -> tuple[int, byte
         quads = rdf.parse(answer.body, syntax, rename_blank_nodes=True, lenient=True)
         triples = [quad.triple for quad in quads]
     except SyntaxError as error:
-        what = f"broken {syntax.name}" if answer.body.endswith(b"\n") else f"{syntax.name} that breaks off"
+        what = f"malformed {syntax.name}" if answer.body.endswith(b"\n") else f"incomplete {syntax.name}"
         problem = f"page {page}, line {error.lineno}: {what}: {error.msg}"
-        advice = "Run it again: the pages before are kept. If it stays so, use another page size."
+        advice = "Run it again: earlier pages are kept. If it fails again, use another page size."
         raise EndpointError(address=endpoint.address, problem=problem, advice=advice) from error
     if syntax == RdfFormat.N_TRIPLES:
         return len(triples), answer.body

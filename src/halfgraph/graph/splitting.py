@@ -1,4 +1,4 @@
-"""Train, valid and test: a seeded split in which every entity and relation of valid and test is also in train."""
+"""Random split into train, valid and test; train has every entity and relation."""
 
 import math
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ Triples = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Shares:
-    """How much of the triples goes where, as numbers in proportion: 90/1/9."""
+    """Proportions of train, valid and test, for example 90/1/9."""
 
     train: float
     valid: float
@@ -21,26 +21,26 @@ class Shares:
 
     @classmethod
     def parse(cls, text: str) -> "Shares":
-        """The shares behind a text such as 90/1/9."""
+        """Read proportions such as 90/1/9."""
         try:
             numbers = [float(part) for part in text.split("/")]
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or min(numbers) < 0 or numbers[0] == 0:
             raise SettingError(
-                "--split", f'cannot read "{text}"', advice="Pass three numbers such as 90/1/9: train/valid/test."
+                "--split", f'cannot read "{text}"', advice="Pass train/valid/test as three numbers, for example 90/1/9."
             )
         return cls(*numbers)
 
 
 def split(triples: Triples, shares: Shares, seed: int) -> dict[str, Triples]:
-    """The triples (n, 3) of each split; with them go their inverses, since an inverse is the same row."""
+    """Return the triples (n, 3) of each split."""
     order = np.random.default_rng(seed).permutation(len(triples))
-    must = needed(triples[order])
+    must = required_in_train(triples[order])
     free = order[~must]
     total = shares.train + shares.valid + shares.test
     valid, test = (round(len(triples) * share / total) for share in (shares.valid, shares.test))
-    if valid + test > len(free):  # too few can be spared: keep the proportion of valid to test
+    if valid + test > len(free):  # train needs too many: keep the proportion of valid to test
         valid = len(free) * valid // (valid + test)
         test = len(free) - valid
     parts = {"valid": free[:valid], "test": free[valid : valid + test]}
@@ -48,8 +48,8 @@ def split(triples: Triples, shares: Shares, seed: int) -> dict[str, Triples]:
     return {name: triples[np.sort(parts[name])] for name in ("train", "valid", "test")}
 
 
-def needed(triples: Triples) -> NDArray[np.bool_]:
-    """Which rows to keep in train so that each entity and relation has one: the first in which it occurs."""
+def required_in_train(triples: Triples) -> NDArray[np.bool_]:
+    """Mark the first row with each entity and each relation, which must stay in train."""
     must = np.zeros(len(triples), dtype=bool)
     for column in (triples[:, 1], np.concatenate([triples[:, 0], triples[:, 2]])):
         _, firsts = np.unique(column, return_index=True)

@@ -1,4 +1,4 @@
-"""What an import has read so far: triples as columns of provisional ids, and everything else that was said."""
+"""The statements that an import has read: triples by provisional ids, types, labels, counts."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SPLITS = ("train", "valid", "test")
-WAITING = 200_000  # numbers that wait before they are packed
+BUFFERED = 200_000  # ids in a list before they are packed into an array
 
 RDF = "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
 RDFS = "http://www.w3.org/2000/01/rdf-schema#"
@@ -18,14 +18,14 @@ OWL = "http://www.w3.org/2002/07/owl#"
 TYPE = RDF + "type"
 SUB_CLASS_OF = RDFS + "subClassOf"
 LABEL = RDFS + "label"
-# The predicates that name a thing for people, the best first.
+# Predicates of labels, the best first.
 LABELS = (
     LABEL,
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "https://schema.org/name",
     "http://schema.org/name",
 )
-# Predicates that describe the vocabulary rather than the world: set aside unless asked for.
+# Predicates that describe the vocabulary: not learned by default.
 SCHEMA = frozenset(
     {RDFS + name for name in ("subClassOf", "subPropertyOf", "domain", "range", "isDefinedBy")}
     | {
@@ -49,27 +49,27 @@ SCHEMA = frozenset(
 
 
 def numbering() -> "defaultdict[str, int]":
-    """A dictionary that gives each new key the next number."""
+    """Return a dictionary that gives each new key the next number."""
     numbers: defaultdict[str, int] = defaultdict()
     numbers.default_factory = numbers.__len__
     return numbers
 
 
 @dataclass
-class Growing:
-    """Triples of provisional ids, growing: head, relation, tail, head, relation, ..."""
+class TripleBuffer:
+    """Growing list of triples by provisional ids: head, relation, tail, head, relation, ..."""
 
     pieces: "list[array[int]]" = field(default_factory=list)
     waiting: list[int] = field(default_factory=list)  # appending to a list is much faster than to an array
 
     def add(self, triple: tuple[int, int, int]) -> None:
-        """Nothing; one more triple waits."""
+        """Add a triple."""
         self.waiting.extend(triple)
-        if len(self.waiting) >= WAITING:
+        if len(self.waiting) >= BUFFERED:
             self.flush()
 
     def flush(self) -> None:
-        """Nothing; what waits is packed."""
+        """Pack the waiting ids into an array."""
         self.pieces.append(array("i", self.waiting))
         self.waiting.clear()
 
@@ -77,7 +77,7 @@ class Growing:
         return (sum(map(len, self.pieces)) + len(self.waiting)) // 3
 
     def stacked(self) -> NDArray[np.int32]:
-        """The triples (n, 3), handed over: nothing is kept."""
+        """Return the triples (n, 3) and empty the buffer."""
         self.flush()
         triples = np.empty(3 * len(self), dtype=np.int32)
         first = 0
@@ -90,14 +90,14 @@ class Growing:
 
 @dataclass
 class Statements:
-    """Everything read, by provisional ids in the order of appearance."""
+    """All statements read; provisional ids count names in order of appearance."""
 
-    aside: TextIO  # where statements go that are not triples of the graph, as N-Quads
+    aside: TextIO  # receives statements that are not triples of the graph, as N-Quads
     language: str = "en"
     names: "defaultdict[str, int]" = field(default_factory=numbering)
     relations: "defaultdict[str, int]" = field(default_factory=numbering)
     classes: "defaultdict[str, int]" = field(default_factory=numbering)
-    splits: dict[str, "Growing"] = field(default_factory=dict)
+    splits: dict[str, "TripleBuffer"] = field(default_factory=dict)
     typed: "array[int]" = field(default_factory=lambda: array("i"))  # an entity ...
     types: "array[int]" = field(default_factory=lambda: array("i"))  # ... and a class of it
     super_classes: list[tuple[str, str]] = field(default_factory=list)
@@ -108,27 +108,27 @@ class Statements:
     blank_nodes: int = 0
     blank_nodes_of_document: dict[str, str] = field(default_factory=dict)
 
-    def split(self, name: str) -> "Growing":
-        """The growing triples of a split."""
-        return self.splits.setdefault(name, Growing())
+    def split(self, name: str) -> "TripleBuffer":
+        """Return the triples of a split, to add to."""
+        return self.splits.setdefault(name, TripleBuffer())
 
     def add(self, split: str, head: str, relation: str, tail: str) -> None:
-        """One more triple."""
+        """Add a triple."""
         self.split(split).add((self.names[head], self.relations[relation], self.names[tail]))
 
     def add_type(self, entity: str, class_name: str) -> None:
-        """One more type of an entity."""
+        """Add a type of an entity."""
         self.typed.append(self.names[entity])
         self.types.append(self.classes[class_name])
 
     def add_label(self, name: str, label: str, rank: int = 0) -> None:
-        """A label, kept if it is the best so far; of equal ones the first in the alphabet, whatever the order."""
+        """Add a label, kept if it has the best rank so far; ties go to the alphabetically first."""
         best = self.labels.get(name)
         if best is None or (rank, label) < best:
             self.labels[name] = (rank, label)
 
     def namer_of_blank_nodes(self, one_document: bool = False) -> Callable[[str], str]:
-        """A function that names one file's blank nodes by order of appearance, or those of all files alike."""
+        """Return a function that names the blank nodes of one file, or of all files as one document."""
         seen = self.blank_nodes_of_document if one_document else {}
 
         def name(identifier: str) -> str:
@@ -140,20 +140,20 @@ class Statements:
         return name
 
     def literal_count(self) -> int:
-        """How many different statements with a literal were read."""
+        """Return the number of distinct statements with a literal."""
         return len(np.unique(np.frombuffer(self.literals, dtype=np.int64))) if self.literals else 0
 
 
 def label_rank(predicate: str, language: str | None, preferred: str) -> int:
-    """How good a label is: the preferred language first, then none, then English, then others; 0 is best."""
-    spoken = (language or "").lower()
+    """Return the rank of a label, 0 is best: the preferred language, then none, then English, then others."""
+    own = (language or "").lower()
     wanted = preferred.lower()
-    if spoken == wanted:
+    if own == wanted:
         place = 0
-    elif spoken.partition("-")[0] == wanted.partition("-")[0]:
+    elif own.partition("-")[0] == wanted.partition("-")[0]:
         place = 1
-    elif not spoken:
+    elif not own:
         place = 2
     else:
-        place = 3 if spoken.partition("-")[0] == "en" else 4
+        place = 3 if own.partition("-")[0] == "en" else 4
     return 10 * place + LABELS.index(predicate)

@@ -1,4 +1,4 @@
-"""What a graph is like: counts, degrees, the commonest relations, and how much its test triples leak."""
+"""Statistics of a graph: counts, degrees, frequent relations, leakage of test triples, and a picture."""
 
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from halfgraph.graph.vocabulary import local_name
 
 
 def statistics(graph: Graph) -> dict[str, Any]:
-    """The figures of a graph, ready for JSON."""
+    """Return the statistics of a graph as JSON-serialisable values."""
     return {
         **graph.description["counts"],
         "fingerprint": graph.fingerprint,
@@ -28,7 +28,7 @@ def statistics(graph: Graph) -> dict[str, Any]:
 
 
 def degree_figures(degrees: NDArray[np.int64]) -> dict[str, float]:
-    """The median, mean, 95th percentile and maximum of the degrees."""
+    """Return the median, mean, 95th percentile and maximum of the degrees."""
     return {
         "median": float(np.median(degrees)),
         "mean": round(float(degrees.mean()), 2),
@@ -38,14 +38,14 @@ def degree_figures(degrees: NDArray[np.int64]) -> dict[str, float]:
 
 
 def frequent_relations(graph: Graph, count: int = 10) -> dict[str, int]:
-    """The commonest relations with their numbers of triples."""
+    """Return the most frequent relations with their numbers of triples."""
     sizes = np.bincount(np.asarray(graph.whole.relations) // 2, minlength=len(graph.relations)) // 2
-    commonest = np.argsort(-sizes, kind="stable")[:count]
-    return {graph.relations.name(int(relation)): int(sizes[relation]) for relation in commonest}
+    most = np.argsort(-sizes, kind="stable")[:count]
+    return {graph.relations.name(int(relation)): int(sizes[relation]) for relation in most}
 
 
 def leakage(train: KnowledgeGraph, held_out: KnowledgeGraph) -> dict[str, float]:
-    """The share of held-out pairs that occur in train: under another relation, and reversed."""
+    """Return the share of held-out pairs that occur in train: under another relation, and reversed."""
     triples = held_out.triples().astype(np.int64)
     if not len(triples):
         return {}
@@ -60,7 +60,6 @@ def leakage(train: KnowledgeGraph, held_out: KnowledgeGraph) -> dict[str, float]
 
 
 def _share(pairs: NDArray[np.int64], known: NDArray[np.int64]) -> float:
-    """Which part of the pairs is known."""
     return round(float(np.isin(pairs, known).mean()), 4)
 
 

@@ -1,4 +1,4 @@
-"""The Oxigraph store of a graph: built from its arrays and what was set aside when it is first needed."""
+"""The Oxigraph store of a graph, built from its triples and the statements set aside when first needed."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,12 +11,12 @@ from halfgraph.graph.folder import ASIDE, Graph, new_folder
 
 
 def open_store(graph: Graph, view: str = "whole") -> Store:
-    """The store of a view of the graph with every literal, type and label, read-only."""
+    """Open the read-only store of a view: its triples with every literal, type and label."""
     return Store.read_only(str(store_folder(graph, view)))
 
 
 def store_folder(graph: Graph, view: str = "whole") -> Path:
-    """The folder of the store of a view, built now if it is not there."""
+    """Return the folder of the store of a view; build it if it does not exist."""
     view = view if graph.has_split else "train"
     path = graph.path / f"store-{view}"
     if path.is_dir():
@@ -26,15 +26,15 @@ def store_folder(graph: Graph, view: str = "whole") -> Path:
             store = Store(str(folder))
             store.bulk_extend(quads(graph, view))
             store.flush()
-            del store  # closes it, so that the folder can be renamed
+            del store  # closes it before the folder is renamed
     except FolderError:
-        if not path.is_dir():  # if it is, another process has built it meanwhile
+        if not path.is_dir():  # otherwise another process has built it meanwhile
             raise
     return path
 
 
 def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
-    """Every statement of a view: its triples and what was set aside, all of it also in the default graph."""
+    """Yield every statement of a view: its triples and those set aside, all also in the default graph."""
     yield from _triples(graph, view)
     aside = graph.path / ASIDE
     if not aside.stat().st_size:
@@ -51,7 +51,7 @@ def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
 
 
 def _ids(graph: Graph, quad: Quad) -> tuple[int, int, int] | None:
-    """The triple behind a statement in a named graph, if it is one of the graph's."""
+    """Return the ids of a statement in a named graph, or None if it is not a triple of the graph."""
     relation = graph.find_relation(quad.predicate.value)
     head, tail = (_entity(graph, term) for term in (quad.subject, quad.object))
     return None if relation is None or head is None or tail is None else (head, relation, tail)
@@ -64,7 +64,6 @@ def _entity(graph: Graph, term: object) -> int | None:
 
 
 def _triples(graph: Graph, view: str) -> Iterator[Quad]:
-    """The triples of a view."""
     term = graph.namer.term
     relations = [NamedNode(graph.namer.iri(name)) for name in graph.relations.names]
     edges = graph.view(view)
@@ -73,5 +72,5 @@ def _triples(graph: Graph, view: str) -> Iterator[Quad]:
         forward = np.flatnonzero((names & 1) == 0)
         if len(forward):
             subject = term(graph.entities.name(head))
-            for place in forward.tolist():
-                yield Quad(subject, relations[names[place] // 2], term(graph.entities.name(int(tails[place]))))
+            for i in forward.tolist():
+                yield Quad(subject, relations[names[i] // 2], term(graph.entities.name(int(tails[i]))))

@@ -1,4 +1,4 @@
-"""One type for each entity: from stated types and the class hierarchy, by the relations it takes part in, or none."""
+"""Give each entity one type: from its stated types and the class hierarchy, or by a vote of its relations."""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
@@ -13,22 +13,22 @@ from halfgraph.graph.statements import OWL, RDFS, Statements
 THING = "Thing"
 OWL_THING = OWL + "Thing"
 How = Literal["nearest", "top", "one"]
-Untyped = Literal["vote", "thing"]  # how an entity without a type gets a type
-VOTERS = 1024  # entities that vote at once, so that memory does not grow with untyped entities times types
-# What anything may be said to be, so that it tells nothing where something else is said as well.
-SAYS_NOTHING = frozenset({OWL_THING, OWL + "NamedIndividual", RDFS + "Resource"})
+Untyped = Literal["vote", "thing"]  # how an entity without a stated type gets one
+BATCH = 1024  # entities typed at once, to bound the memory
+# Classes of everything: ignored beside any other class.
+UNIVERSAL = frozenset({OWL_THING, OWL + "NamedIndividual", RDFS + "Resource"})
 
 
 @dataclass
 class Hierarchy:
-    """Classes and their super classes."""
+    """Classes and their superclasses."""
 
     parents: Mapping[str, set[str]]
     _distances: dict[str, dict[str, int]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "Hierarchy":
-        """The hierarchy of (class, super class) pairs."""
+        """Make a hierarchy of (class, superclass) pairs."""
         parents: dict[str, set[str]] = defaultdict(set)
         for lower, upper in pairs:
             if lower != upper:
@@ -36,7 +36,7 @@ class Hierarchy:
         return cls(dict(parents))
 
     def ancestors(self, name: str) -> dict[str, int]:
-        """Each super class of a class, itself included, with the steps to it."""
+        """Return each superclass of a class, itself included, with its distance."""
         if name not in self._distances:
             steps, queue = {name: 0}, deque([name])
             while queue:
@@ -49,18 +49,18 @@ class Hierarchy:
         return self._distances[name]
 
     def narrowest(self, classes: Iterable[str]) -> list[str]:
-        """The classes that are no super class of another of them."""
+        """Return the classes that are not a superclass of another of them."""
         names = sorted(set(classes))
         return [name for name in names if not any(self._is_wider(name, other) for other in names)]
 
     def _is_wider(self, name: str, other: str) -> bool:
-        """Whether a class is a super class of another; of two that are each other's, the later in the alphabet is."""
+        """Return whether a class is a superclass of another; in a cycle the alphabetically later one is."""
         if name == other or name not in self.ancestors(other):
             return False
         return other not in self.ancestors(name) or other < name
 
     def nearest_common(self, classes: Iterable[str]) -> str | None:
-        """The nearest super class that all of the classes have, themselves included."""
+        """Return the nearest common superclass of the classes, themselves included, or None."""
         narrow = self.narrowest(classes)
         if len(narrow) == 1:
             return narrow[0]
@@ -69,7 +69,7 @@ class Hierarchy:
         return min(common, key=lambda name: (max(reach[name]), sum(reach[name]), name), default=None)
 
     def roots(self) -> set[str]:
-        """The root: owl:Thing, or else the one class that stands above all others and below none."""
+        """Return the root: the only class without a superclass, else owl:Thing."""
         everything = set(self.parents).union(*self.parents.values()) if self.parents else set()
         tops = {name for name in everything if not self.parents.get(name)}
         if OWL_THING in everything or len(tops) != 1:
@@ -77,7 +77,7 @@ class Hierarchy:
         return tops
 
     def first_level(self, classes: Iterable[str]) -> list[str]:
-        """The super classes just below the root of each of the classes."""
+        """Return the superclasses of the classes just below the root."""
         roots = self.roots()
         return sorted(
             {
@@ -90,15 +90,15 @@ class Hierarchy:
 
 
 @dataclass(frozen=True)
-class Decision:
-    """The type of every used entity (by its place among them) and how many came by which way."""
+class TypeAssignment:
+    """The type of every used entity, by its position, and the number of entities typed in each way."""
 
     names: list[str]
     types: NDArray[np.int32]
     counts: Counter[str]
 
 
-def decide(
+def assign_types(
     statements: Statements,
     used: NDArray[np.integer],
     triples: NDArray[np.int32],
@@ -106,28 +106,28 @@ def decide(
     *,
     untyped: Untyped = "vote",
     smallest: int = 1,
-) -> Decision:
-    """One type for each used entity (provisional ids, sorted); triples (n, 3) are of places among the used."""
+) -> TypeAssignment:
+    """Give each used entity (provisional ids, sorted) one type; triples (n, 3) have positions among the used."""
     if how == "one":
-        return Decision(["Entity"], np.zeros(len(used), np.int32), Counter({"one type for all": len(used)}))
+        return TypeAssignment(["Entity"], np.zeros(len(used), np.int32), Counter({"one type for all": len(used)}))
     stated, counts = _stated_types(statements, used, how)
     names = sorted(set(stated.values()))
     numbers = {name: number for number, name in enumerate(names)}
     types = np.full(len(used), -1, dtype=np.int32)
-    for place, name in stated.items():
-        types[place] = numbers[name]
+    for position, name in stated.items():
+        types[position] = numbers[name]
     missing = int((types < 0).sum())
     if untyped == "vote" and names and missing:
         vote(types, triples, len(statements.relations), len(names))
-        counts["by the relations they take part in"] = missing - int((types < 0).sum())
+        counts["vote of their relations"] = missing - int((types < 0).sum())
     return _settle(names, types, counts, smallest)
 
 
 def _stated_types(statements: Statements, used: NDArray[np.integer], how: How) -> tuple[dict[int, str], Counter[str]]:
-    """The type of each used entity that has a type, by its place among the used."""
+    """Return the type of each used entity with stated types, by its position among the used."""
     classes = list(statements.classes)
-    places = np.full(len(statements.names), -1, dtype=np.int32)
-    places[used] = np.arange(len(used), dtype=np.int32)
+    positions = np.full(len(statements.names), -1, dtype=np.int32)
+    positions[used] = np.arange(len(used), dtype=np.int32)
     of: dict[int, set[int]] = defaultdict(set)
     for entity, class_id in zip(statements.typed, statements.types, strict=True):
         of[entity].add(class_id)
@@ -137,76 +137,76 @@ def _stated_types(statements: Statements, used: NDArray[np.integer], how: How) -
     counts: Counter[str] = Counter()
     stated: dict[int, str] = {}
     for entity, types in of.items():
-        if (place := int(places[entity])) >= 0:
+        if (position := int(positions[entity])) >= 0:
             key = frozenset(types)
             if key not in memo:
                 memo[key] = _reduce({classes[k]: frequency[k] for k in types}, hierarchy, how)
-            stated[place], way = memo[key]
+            stated[position], way = memo[key]
             counts[way] += 1
     return stated, counts
 
 
 def _reduce(frequency: Mapping[str, int], hierarchy: Hierarchy, how: How) -> tuple[str, str]:
-    """One type for some types (each with its frequency in the graph), and the way it was found."""
-    types = sorted(set(frequency) - SAYS_NOTHING) or sorted(frequency)
+    """Reduce stated types (with their frequency in the graph) to one; return it and how it was chosen."""
+    types = sorted(set(frequency) - UNIVERSAL) or sorted(frequency)
     if how == "top":
         tops = hierarchy.first_level(types)
         if len(tops) == 1:
-            return tops[0], "by their level-1 class"
+            return tops[0], "level-1 class"
         if tops:
             weight = {top: sum(frequency[name] for name in types if top in hierarchy.ancestors(name)) for top in tops}
-            return min(tops, key=lambda top: (-weight[top], top)), "by the commonest of several level-1 classes"
+            return min(tops, key=lambda top: (-weight[top], top)), "most frequent of several level-1 classes"
     if len(types) == 1:
-        return types[0], "by their one type"
+        return types[0], "only stated type"
     common = hierarchy.nearest_common(types)
     if common is not None:
-        return common, "by the nearest common super class of their types"
-    return min(types, key=lambda name: (-frequency[name], name)), "by the commonest of several unrelated types"
+        return common, "nearest common superclass of stated types"
+    return min(types, key=lambda name: (-frequency[name], name)), "most frequent of unrelated stated types"
 
 
 def vote(types: NDArray[np.int32], triples: NDArray[np.int32], relation_count: int, type_count: int) -> None:
-    """Nothing; each entity of type -1 gets the type usual at its places in triples, if its places tell one."""
+    """Give each entity of type -1, in place, the usual type of heads or tails of its relations, if there is one."""
     heads, relations, tails = _without_duplicates(triples, len(types), relation_count)
-    # A place is the head (2r) or the tail (2r + 1) of a relation; in it is an entity.
-    entities, places = np.concatenate([heads, tails]), np.concatenate([2 * relations, 2 * relations + 1])
+    # A role is the head (2r) or the tail (2r + 1) of a relation.
+    entities, roles = np.concatenate([heads, tails]), np.concatenate([2 * relations, 2 * relations + 1])
     typed = types[entities] >= 0
-    usual = np.zeros((2 * relation_count, type_count))  # the share of each type among the typed entities in a place
-    np.add.at(usual, (places[typed], types[entities[typed]]), 1.0)
+    usual = np.zeros((2 * relation_count, type_count))  # share of each type among the typed entities of a role
+    np.add.at(usual, (roles[typed], types[entities[typed]]), 1.0)
     usual /= np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
-    held = entities[~typed] * (2 * relation_count) + places[~typed]
+    held = entities[~typed] * (2 * relation_count) + roles[~typed]
     held, times = np.unique(held, return_counts=True)  # sorted, so that sums do not depend on the order of the triples
-    entities, places = np.divmod(held, 2 * relation_count)
-    wanting, firsts = np.unique(entities, return_index=True)
-    for first in range(0, len(wanting), VOTERS):
-        some = slice(first, first + VOTERS)
-        last = firsts[first + VOTERS] if first + VOTERS < len(firsts) else len(places)
-        own = slice(firsts[first], last)
-        votes = np.add.reduceat(usual[places[own]] * times[own, None], firsts[some] - firsts[first], axis=0)
-        types[wanting[some]] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
+    entities, roles = np.divmod(held, 2 * relation_count)
+    untyped, firsts = np.unique(entities, return_index=True)
+    for first in range(0, len(untyped), BATCH):
+        batch = slice(first, first + BATCH)
+        last = firsts[first + BATCH] if first + BATCH < len(firsts) else len(roles)
+        rows = slice(firsts[first], last)
+        votes = np.add.reduceat(usual[roles[rows]] * times[rows, None], firsts[batch] - firsts[first], axis=0)
+        types[untyped[batch]] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
 
 
 def _without_duplicates(
     triples: NDArray[np.int32], entity_count: int, relation_count: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """The heads, relations and tails of the triples (n, 3), each triple once."""
+    """Return the heads, relations and tails of the distinct triples (n, 3)."""
     keys = (triples[:, 0].astype(np.int64) * relation_count + triples[:, 1]) * entity_count + triples[:, 2]
     rest, tails = np.divmod(np.unique(keys), entity_count)
     heads, relations = np.divmod(rest, relation_count)
     return heads, relations, tails
 
 
-def _settle(names: list[str], types: NDArray[np.int32], counts: Counter[str], smallest: int) -> Decision:
-    """The decision, with entities of no type and of types too small under `Thing`; types that are left, by name."""
+def _settle(names: list[str], types: NDArray[np.int32], counts: Counter[str], smallest: int) -> TypeAssignment:
+    """Return the assignment; entities without a type, or of a type that is too small, become `Thing`."""
     sizes = np.bincount(types[types >= 0], minlength=len(names))
     untyped = types < 0
     small = ~untyped & (np.append(sizes, 0)[types] < smallest)
     if small.any():
-        counts["Thing, their type having too few entities"] = int(small.sum())
+        counts["Thing: their type has too few entities"] = int(small.sum())
     if untyped.any():
-        counts["Thing, having no type"] = int(untyped.sum())
+        counts["Thing: no type"] = int(untyped.sum())
     kept = {names[k] for k in np.unique(types[~untyped & ~small])}
     if (small | untyped).any():
         kept.add(THING)
     numbers = {name: number for number, name in enumerate(sorted(kept))}
     table = np.array([numbers.get(name, -1) for name in [*names, THING]], dtype=np.int32)
-    return Decision(sorted(kept), table[np.where(small | untyped, len(names), types)], counts)
+    return TypeAssignment(sorted(kept), table[np.where(small | untyped, len(names), types)], counts)

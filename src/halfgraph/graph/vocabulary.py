@@ -1,4 +1,4 @@
-"""Names and ids: one UTF-8 blob with offsets, a hash index for the way back, labels, and the nearest names."""
+"""Names and ids: names as one UTF-8 blob with offsets, a hash index to find ids, labels, similar names."""
 
 import zlib
 from array import array
@@ -22,7 +22,7 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Texts":
-        """The strings, packed."""
+        """Pack strings."""
         blob, ends = bytearray(), array("q", [0])
         for text in texts:
             blob += text.encode()
@@ -36,7 +36,7 @@ class Texts:
         return self.raw(i).decode()
 
     def raw(self, i: int) -> bytes:
-        """String i as UTF-8."""
+        """Return string i as UTF-8 bytes."""
         return self.blob[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     def __iter__(self) -> Iterator[str]:
@@ -56,7 +56,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, names: Sequence[str], labels: Sequence[str] | None = None) -> "Vocabulary":
-        """The vocabulary of these names, in this order."""
+        """Make a vocabulary of these names, in this order."""
         hashes = np.fromiter((zlib.crc32(name.encode()) for name in names), dtype=np.uint32, count=len(names))
         order = np.argsort(hashes, kind="stable")
         texts = Texts.of(labels if labels is not None else [""] * len(names))
@@ -69,51 +69,51 @@ class Vocabulary:
         return self.find(name) is not None
 
     def name(self, i: int) -> str:
-        """The name of id i."""
+        """Return the name of id i."""
         return self.names[i]
 
     def find(self, name: str) -> int | None:
-        """The id of a name, or None."""
+        """Return the id of a name, or None."""
         raw = name.encode(errors="surrogatepass")  # a name from the command line may hold broken UTF-8
         wanted = np.uint32(zlib.crc32(raw))
         first = int(np.searchsorted(self.hashes, wanted, side="left"))
-        for place in range(first, len(self.hashes)):
-            if self.hashes[place] != wanted:
+        for i in range(first, len(self.hashes)):
+            if self.hashes[i] != wanted:
                 return None
-            if self.names.raw(int(self.by_hash[place])) == raw:
-                return int(self.by_hash[place])
+            if self.names.raw(int(self.by_hash[i])) == raw:
+                return int(self.by_hash[i])
         return None
 
     def label(self, i: int) -> str:
-        """What to show for id i: its label, or the last part of its name."""
+        """Return the label of id i, or else the last part of its name."""
         return self.labels[i] or local_name(self.names[i])
 
     @cached_property
     def _searched(self) -> tuple[list[str], list[int]]:
-        """What a search looks at, labels and last parts of names, with their ids; made when first needed."""
+        """Labels and last parts of names in normal form, with their ids."""
         texts = [(_normalise(local_name(name)), i) for i, name in enumerate(self.names)]
         texts += [(_normalise(label), i) for i, label in enumerate(self.labels) if label]
-        distinct = sorted(set(texts), key=lambda found: found[1])
+        distinct = sorted(set(texts), key=lambda pair: pair[1])
         return [text for text, _ in distinct], [i for _, i in distinct]
 
     def nearest(self, text: str, count: int = 3) -> list[int]:
-        """The ids whose label or local name is most like the text, best first."""
+        """Return the ids whose label or local name is most similar to a text, best first."""
         texts, ids = self._searched
-        # Twice as many: an id may be found by its name and by its label.
+        # Twice as many: an id may match by its name and by its label.
         positions = nearest(_normalise(local_name(text)), texts, 2 * count)
         return list(dict.fromkeys(ids[position] for position in positions))[:count]
 
 
 def _normalise(text: str) -> str:
-    """A text for comparison: small letters, and spaces for underscores."""
+    """Return a text in lower case, with spaces for underscores."""
     return text.replace("_", " ").casefold()
 
 
 def local_name(name: str) -> str:
-    """The part of an IRI after its last #, / or :, or the whole name."""
+    """Return the part of an IRI after its last #, / or :, or the whole name."""
     trimmed = name.rstrip("/#")
     for mark in "#/:":
-        _, found, rest = trimmed.rpartition(mark)
-        if found and rest:
+        _, separator, rest = trimmed.rpartition(mark)
+        if separator and rest:
             return rest
     return name
