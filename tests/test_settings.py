@@ -165,7 +165,7 @@ def test_a_file_that_is_no_toml_is_refused(tmp_path: Path, content: bytes) -> No
     ["", "[model]\n", '[model]\nname = "x"\n[architecture]\n[recipe]\nbogus = 1\n', "model = 3\n", "[architecture]\n"],
 )
 def test_what_is_not_the_settings_of_a_run_is_refused(tmp_path: Path, text: str) -> None:
-    with pytest.raises(InputError, match="is not the config.toml of a run"):
+    with pytest.raises(InputError, match=r"is not the config\.toml of a run"):
         read_config(written(tmp_path, text))
 
 
@@ -174,7 +174,7 @@ def test_settings_that_lost_their_end_are_not_taken_for_others(tmp_path: Path) -
     lines = whole.splitlines(keepends=True)
     for kept in range(len(lines)):
         if lines[kept].strip():
-            with pytest.raises(InputError, match="is not the config.toml of a run"):
+            with pytest.raises(InputError, match=r"is not the config\.toml of a run"):
                 read_config(written(tmp_path, "".join(lines[:kept])))
 
 
