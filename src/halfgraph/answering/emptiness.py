@@ -1,79 +1,165 @@
-"""Why a query has no exact answer: the smallest part of it that has none, and what the rest returns."""
+"""Why a query has no exact answer: its smallest part without an answer, and the answers of the rest.
+
+Parts are tried on the graph's arrays. The store confirms the result, and is asked part by part only for a query with a
+cycle, where the arrays may miss the reason.
+"""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import TypeVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol, TypeVar
 
-from halfgraph.answering.explanation import Laid, shown
+import numpy as np
+from numpy.typing import NDArray
+
 from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
-from halfgraph.answering.store_rows import Facts, Names
-from halfgraph.query.tree import Anchor, Negate, Project, Query, Union, nodes, type_of
+from halfgraph.answering.store_rows import Facts, Names, Rows
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.query.exact import Exact
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, type_of
+from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.queries import ask, select, variables_in
-from halfgraph.sparql.rendering import Elements, short_text
-from halfgraph.sparql.syntax_tree import Element, Exists, Filter, Group
-from halfgraph.sparql.syntax_tree import Union as UnionPattern
 from halfgraph.sparql.writer import write
 
-MOST_PATTERNS = 40  # of a query that is searched
-SECONDS = 2.0  # that the search may take
+MOST_PATTERNS = 40  # of a query that is explained
+SECONDS = 2.0  # for the explanation
 MOST_COUNTED = 10_000  # answers of the rest
-SHOWN = 5  # of which are shown
-T = TypeVar("T")
-Holds = Callable[[Sequence[Element]], bool | None]  # whether patterns match; None if the time is over
+FIRST = 5  # answers of the rest that are shown
+HOLDS = "_holds"
+Mask = NDArray[np.bool_]
+P = TypeVar("P", bound="HasVariables")
+
+
+class HasVariables(Protocol):
+    """A pattern of a query."""
+
+    @property
+    def variables(self) -> Sequence[str]:
+        """The variables of the pattern."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPattern:
+    """A pattern of a query: as syntax, and as a node that restricts its one variable or links its two variables."""
+
+    element: tree.Element
+    variables: Sequence[str]
+    node: Query | None
+    type_id: int | None = None
 
 
 @dataclass(frozen=True)
-class QueryPatterns:
-    """The patterns of a query, by the names of its variables."""
+class PatternBuilder:
+    """Builds the patterns of a query; `variables` has the variable of each node, by the node's id."""
 
-    laid: Laid
-    elements: Elements
+    names: Names
+    variables: Mapping[int, str]
 
-    def patterns(self) -> list[Element]:
-        """Return the patterns, each once; a union or a negation is one."""
-        return list(dict.fromkeys(self._of(self.laid.variables[self.laid.target], set())))
+    def build(self, query: Query) -> list[QueryPattern]:
+        """Return the patterns; a union or a negation is one pattern."""
+        return list({write(pattern.element): pattern for pattern in self._of(query, set())}.values())
 
-    def has_blank_node(self) -> bool:
-        """Whether the query has a blank node, which patterns of their own cannot share."""
-        anchors = (node for node in nodes(self.laid.variables[self.laid.target]) if isinstance(node, Anchor))
-        entities = (self.elements.graph.entities.name(int(anchor.entity)) for anchor in anchors)
-        return any(name.startswith("_:") for name in (*entities, *self.laid.variables))
-
-    def _of(self, node: Query, seen: set[int]) -> Iterator[Element]:
-        """Yield the patterns of a node and of what leads to it."""
-        if id(node) in seen or isinstance(node, Anchor):
+    def _of(self, node: Query, seen: set[int]) -> Iterator[QueryPattern]:
+        if id(node) in seen or isinstance(node, Anchor | Negate):
             return
         seen.add(id(node))
+        name, type_id = self.variables[id(node)], type_of(node)
         match node:
-            case Union():
-                yield UnionPattern(tuple(Group(tuple(self._branch(part, node))) for part in node.parts))
-            case Negate():
-                yield Filter(Exists(Group(tuple(self._of(node.part, seen))), negated=True))
             case Project():
                 yield from self._of(node.source, seen)
-                yield self.elements.triple(self._term(node.source), int(node.relation), self._term(node))
-            case _:
-                anchors = (part for part in node.parts if isinstance(part, Anchor))
-                yield from (self.elements.equals(self.name(node), anchor) for anchor in anchors)
-                yield from (element for part in node.parts for element in self._of(part, seen))
-        if (type_id := type_of(node)) is not None:
-            yield self.elements.type_of(self.name(node), type_id)
+                ends = [name] if isinstance(node.source, Anchor) else [self.variables[id(node.source)], name]
+                yield QueryPattern(self._triple(node), ends, replace(node, type_id=None))
+            case Intersect():
+                for part in node.parts:
+                    if isinstance(part, Anchor | Negate):
+                        yield QueryPattern(self._element(part, name), [name], part)
+                    yield from self._of(part, seen)
+            case Union():
+                yield QueryPattern(self._element(node, name), [name], replace(node, type_id=None))
+        if type_id is not None:
+            iri = self.names.graph.namer.iri(self.names.graph.types.names[type_id])
+            triple = tree.Triple(tree.Variable(name), tree.Iri(tree.RDF_TYPE), tree.Iri(iri))
+            yield QueryPattern(triple, [name], None, type_id)
 
-    def _branch(self, part: Query, node: Query) -> Iterator[Element]:
-        """Yield one branch of a union; what it shares with others is repeated."""
+    def _element(self, node: Anchor | Negate | Union, name: str) -> tree.Element:
+        match node:
+            case Anchor():
+                return tree.Values((tree.Variable(name),), ((self._entity(node),),))
+            case Negate(part=Anchor() as part):
+                return tree.Filter(tree.Operation(tree.Variable(name), (("!=", self._entity(part)),)))
+            case Negate():
+                return tree.Filter(tree.Exists(self._group(node.part, name), negated=True))
+            case Union():
+                return tree.Union(tuple(self._group(part, name) for part in node.parts))
+
+    def _group(self, part: Query, name: str) -> tree.Group:
+        """The patterns of a part; what it shares with other parts is repeated."""
         if isinstance(part, Anchor):
-            yield self.elements.equals(self.name(node), part)
-        else:
-            yield from self._of(part, set())
+            return tree.Group((self._element(part, name),))
+        return tree.Group(tuple(pattern.element for pattern in self._of(part, set())))
 
-    def _term(self, node: Query) -> Anchor | str:
-        return node if isinstance(node, Anchor) else self.name(node)
+    def _triple(self, edge: Project) -> tree.Triple:
+        ends = [self._term(edge.source), self._term(edge)]
+        subject, object_ = reversed(ends) if int(edge.relation) & 1 else ends
+        return tree.Triple(subject, tree.Iri(self.names.relation(int(edge.relation)).entity), object_)
 
-    def name(self, node: Query) -> str:
-        """Return the name of a node's variable in a query."""
-        return shown(str(self.laid.term(node))).removeprefix("?")
+    def _term(self, node: Query) -> tree.Variable | tree.Iri:
+        return self._entity(node) if isinstance(node, Anchor) else tree.Variable(self.variables[id(node)])
+
+    def _entity(self, anchor: Anchor) -> tree.Iri:
+        return tree.Iri(self.names.entity(int(anchor.entity)).entity)
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Tests whether patterns have a match in the graph, by propagating candidate entities along the links.
+
+    Exact unless the patterns form a cycle; a cycle without a match may seem to have one.
+    """
+
+    graph: KnowledgeGraph
+    heads: NDArray[np.int32]
+    masks: dict[int, Mask] = field(default_factory=dict)  # entities that a pattern of one variable allows, by its id
+
+    def holds(self, patterns: Sequence[QueryPattern]) -> bool:
+        """Whether every variable keeps a candidate."""
+        names = {name for pattern in patterns for name in pattern.variables}
+        candidates = {name: np.ones(self.graph.entity_count, dtype=bool) for name in names}
+        links = [pattern for pattern in patterns if len(pattern.variables) == 2]
+        for pattern in patterns:
+            if len(pattern.variables) == 1:
+                candidates[pattern.variables[0]] &= self._mask(pattern)
+        while any([self._propagate(pattern, candidates) for pattern in links]):
+            pass
+        return all(mask.any() for mask in candidates.values())
+
+    def _mask(self, pattern: QueryPattern) -> Mask:
+        if id(pattern) not in self.masks:
+            mask = np.zeros(self.graph.entity_count, dtype=bool)
+            if pattern.node is None:
+                assert pattern.type_id is not None
+                mask[slice(*self.graph.types.starts[pattern.type_id : pattern.type_id + 2])] = True
+            elif isinstance(pattern.node, Negate):
+                mask[Exact(self.graph).answers(pattern.node.part)] = True
+                mask = ~mask
+            else:
+                mask[Exact(self.graph).answers(pattern.node)] = True
+            self.masks[id(pattern)] = mask
+        return self.masks[id(pattern)]
+
+    def _propagate(self, pattern: QueryPattern, candidates: dict[str, Mask]) -> bool:
+        """Keep the candidates that have the link at both ends; return whether any was removed."""
+        assert isinstance(pattern.node, Project)
+        source, target = (candidates[name] for name in pattern.variables)
+        rows = self.graph.relations == int(pattern.node.relation)
+        heads, tails = self.heads[rows], self.graph.tails[rows]
+        linked = source[heads] & target[tails]
+        before = int(source.sum()) + int(target.sum())
+        for mask, ends in ((source, heads), (target, tails)):
+            kept = np.zeros_like(mask)
+            kept[ends[linked]] = True
+            mask &= kept
+        return int(source.sum()) + int(target.sum()) < before
 
 
 @dataclass(frozen=True)
@@ -82,72 +168,118 @@ class Emptiness:
 
     facts: Facts
     names: Names
+    graph: KnowledgeGraph
     seconds: float = SECONDS
 
-    def why(self, laid: Laid) -> EmptyReason | None:
-        """Return the reason; None if it takes too long to find, or if no single patterns are the reason."""
-        query = QueryPatterns(laid, Elements(self.names.graph))
-        if query.has_blank_node():
+    def why(self, query: Query, variables: Mapping[int, str]) -> EmptyReason | None:
+        """Return the reason; None if that takes too long, or if the patterns alone are not the reason."""
+        patterns = PatternBuilder(self.names, variables).build(query)
+        anonymous = any(isinstance(node, tree.Iri) and node.value.startswith("_:") for node in _syntax(patterns))
+        if len(patterns) > MOST_PATTERNS or anonymous:  # a blank node of the graph cannot be named in a query
             return None
-        patterns, until = query.patterns(), time.perf_counter() + self.seconds
-        if len(patterns) > MOST_PATTERNS:
-            return None
-
-        def holds(some: Sequence[Element]) -> bool | None:
-            left = until - time.perf_counter()
-            return None if left <= 0 else self.facts.holds(ask(some), self.facts.time_limit and left)
-
-        part = smallest_failing(patterns, holds) if holds(patterns) is False else None
-        if part is None:
-            return None
-        prefixes = Prefixes.of(self.names.graph)
-        relaxed = self._without(patterns, part, query.name(laid.variables[laid.target]), holds)
-        return EmptyReason([write(one, prefixes.short) for one in part], short_text(select(part), prefixes), relaxed)
-
-    def _without(
-        self, patterns: Sequence[Element], part: Sequence[Element], target: str, holds: Holds
-    ) -> RelaxedQuery | None:
-        """Return the query without the part, or else without one pattern of it, with its answers."""
-        for left_out in (part, *([pattern] for pattern in part)):
-            rest = connected([pattern for pattern in patterns if pattern not in left_out], target)
-            if rest and holds(rest):
-                return self._counted(rest, target)
+        until = time.perf_counter() + self.seconds
+        for test in (Propagation(self.graph, self.graph.heads()).holds, lambda part: self._ask(part, until)):
+            holds = _until(until, test)
+            if holds(patterns) is False and (part := smallest_failing(patterns, holds)) is not None:
+                rest = _rest(patterns, part, variables[id(query)], holds)
+                if rows := self._confirm(part, rest, variables[id(query)], until):
+                    return self._reason(part, rest, rows)
         return None
 
-    def _counted(self, rest: Sequence[Element], target: str) -> RelaxedQuery:
-        """Return a query of some patterns with the number of its answers and the first of them."""
-        limited = select(rest, [target], distinct=True, limit=MOST_COUNTED)
-        rows = self.facts.rows(limited, self.facts.time_limit)
-        first = self.names.known(type(rows)(rows.variables, rows.bindings[:SHOWN]))
-        text = short_text(select(rest, [target], distinct=True), Prefixes.of(self.names.graph))
-        return RelaxedQuery(text, len(rows.bindings), [NamedEntity(one.entity, one.label) for one in first])
+    def _ask(self, part: Sequence[QueryPattern], until: float) -> bool:
+        limit = self.facts.time_limit and max(until - time.perf_counter(), 1e-3)
+        return self.facts.holds(write(tree.Ask(_group(part))), limit)
+
+    def _confirm(
+        self, part: Sequence[QueryPattern], rest: Sequence[QueryPattern], target: str, until: float
+    ) -> Rows | None:
+        """Return the answers of the rest; None if the part has a match in the store, which knows more than the graph."""
+        if not rest:
+            return None if self._ask(part, until) else Rows([], [])
+        check = tree.Select((tree.Named(tree.Exists(_group(part)), tree.Variable(HOLDS)),), tree.Group(()))
+        select = _select((target, HOLDS), rest, before=[tree.Group((check,))], limit=MOST_COUNTED)
+        rows = self.facts.rows(write(select), self.facts.time_limit)
+        return None if any(row[HOLDS]["value"] == "true" for row in rows.bindings[:1]) else rows
+
+    def _reason(self, part: Sequence[QueryPattern], rest: Sequence[QueryPattern], rows: Rows) -> EmptyReason:
+        first = self.names.known(Rows(rows.variables[:1], rows.bindings[:FIRST]))
+        some = [NamedEntity(answer.entity, answer.label) for answer in first]
+        without = RelaxedQuery(self._text(_select(rows.variables[:1], rest)), len(rows.bindings), some) if rest else None
+        return EmptyReason([self._text(pattern.element) for pattern in part], self._text(_select((), part)), without)
+
+    def _text(self, node: tree.Node) -> str:
+        """Return a query or a pattern for people to read; a query declares its prefixes."""
+        prefixes, used = Prefixes.of(self.names.graph), list[str]()
+
+        def short(iri: str) -> str:
+            used.append(prefixes.short(iri))
+            return used[-1]
+
+        text = write(node, short)
+        return " ".join([*prefixes.declarations(used), text]) if isinstance(node, tree.Form) else text
 
 
-def smallest_failing(patterns: Sequence[T], holds: Callable[[Sequence[T]], bool | None]) -> list[T] | None:
-    """Return a part that does not match, all smaller parts of which do; None if that takes too long.
+def _syntax(patterns: Sequence[QueryPattern]) -> Iterator[tree.Node]:
+    return (node for pattern in patterns for node in tree.walk(pattern.element))
 
-    One pattern alone that fails is found first; else patterns are left out one by one as long as the rest fails.
+
+def _group(patterns: Sequence[QueryPattern]) -> tree.Group:
+    return tree.Group(tuple(pattern.element for pattern in patterns))
+
+
+def _select(
+    variables: Sequence[str], patterns: Sequence[QueryPattern], before: Sequence[tree.Element] = (), **modifiers: int
+) -> tree.Select:
+    """SELECT DISTINCT of some variables, or SELECT * of all."""
+    where = tree.Group((*before, *_group(patterns).elements))
+    distinct = "DISTINCT" if variables else ""
+    return tree.Select(tuple(map(tree.Variable, variables)), where, distinct, modifiers=tree.Modifiers(**modifiers))
+
+
+def _rest(
+    patterns: Sequence[QueryPattern],
+    part: Sequence[QueryPattern],
+    target: str,
+    holds: Callable[[Sequence[QueryPattern]], bool | None],
+) -> list[QueryPattern]:
+    """The query without the part, or else without one pattern of it, if that has answers."""
+    for left_out in (part, *([pattern] for pattern in part)):
+        rest = connected([pattern for pattern in patterns if pattern not in left_out], target)
+        if rest and holds(rest):
+            return rest
+    return []
+
+
+def _until(deadline: float, holds: Callable[[Sequence[P]], bool]) -> Callable[[Sequence[P]], bool | None]:
+    """The same test, which returns None after the deadline."""
+    return lambda part: holds(part) if time.perf_counter() < deadline else None
+
+
+def smallest_failing(patterns: Sequence[P], holds: Callable[[Sequence[P]], bool | None]) -> list[P] | None:
+    """Return a part without a match, all smaller parts of which have one; None if that takes too long.
+
+    A single pattern without a match is found first; else patterns are left out one by one while the rest has none.
     """
     for pattern in patterns:
         if holds([pattern]) is False:
             return [pattern]
     part = list(patterns)
     for pattern in patterns:
-        rest = [one for one in part if one != pattern]
-        answer = holds(rest)
-        if answer is None:
+        rest = [other for other in part if other is not pattern]
+        match = holds(rest)
+        if match is None:
             return None
-        if not answer:
+        if not match:
             part = rest
     return part
 
 
-def connected(patterns: Sequence[Element], target: str) -> list[Element]:
-    """Return the patterns that are connected to the target by shared variables, in their order."""
-    reached, kept = {target}, set[Element]()
+def connected(patterns: Sequence[P], target: str) -> list[P]:
+    """Return the patterns that shared variables connect to the target, in their order."""
+    reached, kept = {target}, set[int]()
     while True:
-        more = {pattern for pattern in patterns if not reached.isdisjoint(variables_in(pattern))} - kept
-        if not more:
-            return [pattern for pattern in patterns if pattern in kept]
-        kept |= more
-        reached |= {variable for pattern in more for variable in variables_in(pattern)}
+        new = [pattern for pattern in patterns if id(pattern) not in kept and reached & set(pattern.variables)]
+        if not new:
+            return [pattern for pattern in patterns if id(pattern) in kept]
+        kept |= {id(pattern) for pattern in new}
+        reached |= {name for pattern in new for name in pattern.variables}
