@@ -6,9 +6,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.answering.emptiness import Emptiness, connected, smallest_failing
-from halfgraph.answering.explanation import Laid
+from halfgraph.answering.emptiness import (
+    Emptiness,
+    PatternBuilder,
+    Propagation,
+    QueryPattern,
+    connected,
+    is_bound,
+    smallest_failing,
+)
+from halfgraph.answering.explanation import variable_names
+from halfgraph.answering.store_rows import GraphStore
+from halfgraph.graph.statements import TYPE
+from halfgraph.sparql.queries import ask, variables_in
 from halfgraph.sparql.read import request_of
+from halfgraph.sparql.rendering import Elements
+from small_engines import engine_of, people
 
 PLACES = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
 
@@ -35,7 +48,7 @@ def test_the_part_and_what_the_rest_returns_are_those_of_the_store(engine):
 
 
 def rows_of(engine, text):
-    return engine.facts.rows(request_of(text, engine.graph).tree).bindings
+    return engine.store.rows(request_of(text, engine.graph).tree).bindings
 
 
 def test_a_pattern_that_fails_alone_is_the_part(engine):
@@ -62,8 +75,9 @@ def test_with_answers_there_is_nothing_to_explain(engine):
 
 
 def test_out_of_time_nothing_is_said(engine):
-    laid = Laid.of(engine.templates.read(PLACES))
-    assert Emptiness(engine.facts, engine.names, seconds=0).why(laid) is None
+    query = engine.templates.read(PLACES).query
+    emptiness = Emptiness(engine.store, engine.names, engine.known, seconds=0)
+    assert emptiness.why(query, variable_names(query)) is None
 
 
 @pytest.mark.parametrize(
@@ -77,4 +91,56 @@ def test_out_of_time_nothing_is_said(engine):
 )
 def test_what_is_not_connected_to_the_target_is_left_out(graph, patterns, kept):
     elements = request_of(f"SELECT * {{ {patterns} }}", graph).tree.where.elements
-    assert connected(elements, "x") == list(elements[:kept])
+    patterns = [QueryPattern(element, variables_in(element), None) for element in elements]
+    assert connected(patterns, "x") == patterns[:kept]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        PLACES,
+        "SELECT ?x { ?x a <City> ; <lives_in> <city0> . <person3> <knows> ?y . ?y <knows> ?x }",
+        "SELECT ?x { { ?x <lives_in> <city0> } UNION { ?x <knows> <person9> } ?x <knows> ?y . ?y <lives_in> <city3> }",
+        "SELECT ?x { ?x <lives_in> <city0> FILTER NOT EXISTS { ?x <knows>/<lives_in> <city1> } }",
+        "SELECT ?x { <person1> <knows> ?x FILTER(?x != <person2>) }",
+    ],
+)
+def test_parts_match_in_the_graph_if_they_match_in_the_store(engine, text):
+    query = engine.templates.read(text).query
+    patterns = PatternBuilder(Elements(engine.graph), variable_names(query)).build(query)
+    propagation = Propagation(engine.known, engine.known.heads())
+    for part in chain.from_iterable(combinations(patterns, size) for size in range(1, len(patterns) + 1)):
+        expected = engine.store.holds(ask(pattern.element for pattern in part)) if is_bound(part) else True
+        assert propagation.holds(part) == expected
+
+
+def test_a_cycle_without_a_match_is_found_by_the_store(engine):
+    """Each of six cities has someone who knows someone of the next, but nobody is back after six steps."""
+    names = "abcdef"
+    lives = [f"?{name} <lives_in> <city{number}> ." for number, name in enumerate(names)]
+    knows = [f"?{name} <knows> ?{names[(number + 1) % 6]} ." for number, name in enumerate(names)]
+    empty = engine.ask(f"SELECT ?a {{ {' '.join(lives + knows)} }}").explanation.empty
+    assert sorted(empty.part) == sorted(pattern.replace("<knows>", ":knows") for pattern in knows)
+    assert empty.without.count == 5
+
+
+def test_a_part_that_only_the_store_can_match_is_not_the_reason(tmp_path):
+    graph = people(tmp_path)
+    with (graph.path / "aside.nq").open("a") as file:
+        iris = ["http://halfgraph.local/person0", TYPE, "http://halfgraph.local/City"]
+        file.write(" ".join(f"<{iri}>" for iri in iris) + " .\n")
+    engine = engine_of(graph)
+    empty = engine.ask("SELECT ?x { ?x a <City> ; <lives_in> <city0> ; <knows> <person7> }").explanation.empty
+    assert rows_of(engine, empty.query) == []
+    assert "?x :knows :person7 ." in empty.part
+
+
+@pytest.mark.parametrize("text", [PLACES, PLACES.replace("?x", "DISTINCT ?x", 1), "SELECT ?x { ?x <knows> <person3> }"])
+def test_the_store_is_asked_at_most_twice_for_an_answer_and_its_explanation(engine, monkeypatch, text):
+    asked = []
+    answer = GraphStore._json
+    monkeypatch.setattr(GraphStore, "_json", lambda *words: asked.append(words) or answer(*words))
+    found = engine.ask(text)
+    assert found.predicted
+    assert found.explanation.nodes
+    assert len(asked) <= 2

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from halfgraph.answering.explanation import Laid, look, shown
+from halfgraph.answering.explanation import EncodedVariables, variable_names
+from halfgraph.query.tree import Anchor, Intersect, Negate, Union, children, nodes
 from small_engines import engine_of
 
 MEETING = "SELECT ?x { ?x <lives_in> <city0> . ?y <knows> ?x . ?y <lives_in> <city5> . ?x <knows>/<lives_in> <city1> }"
@@ -27,12 +28,12 @@ def test_a_model_without_attention_has_no_shares(graph, intersection):
     assert all(edge.attention is None and edge.heads is None for edge in edges)
 
 
-def test_the_vectors_of_the_variables_are_those_of_their_nodes(engine):
-    laid = Laid.of(engine.templates.read(MEETING))
-    looked = look(engine.index.encoder, laid)
+def test_the_embeddings_of_the_variables_are_those_of_their_nodes(engine):
+    encoded = EncodedVariables.of(engine.index.encoder, engine.templates.read(MEETING).query)
+    assert list(encoded.nodes) == ["y", "_3_1", "x"]
     with torch.no_grad():
-        for name, node in laid.variables.items():
-            assert torch.allclose(looked.vectors[name], engine.index.encoder.encode([node])[0], atol=1e-6)
+        for name, node in encoded.nodes.items():
+            assert torch.allclose(encoded.embeddings[name], engine.index.encoder.encode([node])[0], atol=1e-6)
 
 
 def test_likely_entities_are_the_nearest_of_the_variables_type(engine):
@@ -43,5 +44,21 @@ def test_likely_entities_are_the_nearest_of_the_variables_type(engine):
     assert [node.name for node in nodes if node.role == "variable"] == ["?y", "?_3_1"]
 
 
-def test_a_variable_without_a_name_is_told_by_its_number():
-    assert [shown(name) for name in ("x", "_:b", "[1]", "/2.1")] == ["?x", "_:b", "?_1", "?_2_1"]
+@pytest.mark.parametrize(
+    ("patterns", "names"),
+    [
+        ("?x <knows> _:b . _:b <lives_in> <city0>", {"x", "_b"}),
+        ("?x <knows> [ <lives_in> <city0> ]", {"x", "_1"}),
+        ("?x <knows>/<lives_in> <city0>", {"x", "_0_1"}),
+        ("{ ?x <lives_in> <city0> } UNION { ?x <knows>/<lives_in> <city1> }", {"x", "_1_1"}),
+        ("?x <lives_in> <city0> FILTER NOT EXISTS { ?x <knows> ?z . ?z <lives_in> <city1> }", {"x", "z"}),
+    ],
+)
+def test_every_node_has_the_name_of_its_variable(engine, patterns, names):
+    query = engine.templates.read(f"SELECT ?x {{ {patterns} }}").query
+    named = variable_names(query)
+    assert set(named.values()) == names
+    assert named[id(query)] == "x"
+    for node in nodes(query):
+        if isinstance(node, Intersect | Union | Negate):
+            assert {named[id(part)] for part in children(node) if not isinstance(part, Anchor)} <= {named[id(node)]}

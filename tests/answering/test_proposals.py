@@ -26,7 +26,7 @@ def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(gra
     predicted = engine.ask(TEXT, top=4).predicted
     witnesses = [engine.explain(TEXT, one.entity) for one in predicted]
     count = write_proposed(tmp_path / "missing.nq", witnesses, "runs/a", TEXT)
-    store, known = Store(), engine.facts.store
+    store, known = Store(), engine.store.local
     store.bulk_load(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS)
     rows = list(store.query(ABOUT))
     assert len({(row["s"], row["p"], row["o"]) for row in rows}) == count > 0

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from halfgraph.answering.store_rows import Facts, Names, TimedStore
+from halfgraph.answering.store_rows import EntityNames, GraphStore, TimedStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.store import store_folder
 from halfgraph.sparql.read import request_of
@@ -13,20 +13,20 @@ from small_engines import ENDLESS
 
 @pytest.mark.parametrize("text", ["person3", "http://halfgraph.local/person3", "<person3>", ":person3", "Person3"])
 def test_an_entity_is_found_by_name_iri_prefixed_name_or_label(graph, text):
-    names = Names(graph)
+    names = EntityNames(graph)
     assert names.entity(names.resolve(text)).label == "person3"
 
 
 def test_the_nearest_names_are_told_for_one_that_is_not_there(graph):
     with pytest.raises(UnknownName) as caught:
-        Names(graph).resolve(":persn3")
+        EntityNames(graph).resolve(":persn3")
     assert "http://halfgraph.local/person3" in caught.value.nearest
 
 
 def test_with_a_time_limit_the_same_rows_come_back_and_a_long_query_is_stopped(graph):
     query = request_of("SELECT ?x { ?x <lives_in> <city0> } ORDER BY ?x", graph).tree
-    limited = Facts(graph, time_limit=20)
-    assert limited.rows(query) == Facts(graph).rows(query)
+    limited = GraphStore(graph, time_limit=20)
+    assert limited.rows(query) == GraphStore(graph).rows(query)
     with pytest.raises(TimeLimit):
         limited.rows(request_of(ENDLESS, graph).tree, seconds=0.3)
     limited.timed.close()
@@ -34,7 +34,7 @@ def test_with_a_time_limit_the_same_rows_come_back_and_a_long_query_is_stopped(g
 
 def test_a_time_limit_is_above_zero(graph):
     with pytest.raises(SettingError):
-        Facts(graph, time_limit=0)
+        GraphStore(graph, time_limit=0)
 
 
 @pytest.fixture

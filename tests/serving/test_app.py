@@ -15,7 +15,7 @@ import pytest
 
 from halfgraph.answering.workers import WorkerPool
 from halfgraph.errors import SettingError
-from halfgraph.serving.api import Service
+from halfgraph.serving.api import AppContext
 from halfgraph.serving.app import address, application, listening
 from halfgraph.serving.schema import Limits
 from server_process import PROGRAM, running
@@ -92,7 +92,7 @@ def got(page: Path, *paths: str) -> list[httpx.Response]:
 
     async def ask() -> list[httpx.Response]:
         pool = Broken(lambda: None, size=1, queue=1, seconds=1, memory=None)
-        app = application(Service(pool, Limits(), None, None), "none", page)
+        app = application(AppContext(pool, Limits(), None, None), "none", page)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
             return [await client.get(path) for path in paths]

@@ -166,7 +166,7 @@ export interface Example {
 }
 
 /** Example queries. */
-export interface Examples {
+export interface ExampleList {
   examples: Example[];
 }
 

@@ -1,4 +1,4 @@
-"""Many questions at once: those of one form are columns of one query, walked, compared and answered together."""
+"""Many queries at once: those of the same form become columns of one query and are answered together."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -9,152 +9,141 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.cutting import Cut
-from halfgraph.answering.schema import Answers, PredictedAnswer
-from halfgraph.answering.store_rows import Facts, Names
+from halfgraph.answering.predicted_rows import Page, PredictedRows, Ranked
+from halfgraph.answering.schema import Answers
+from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
+from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import Batch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query
-from halfgraph.sparql.queries import count
+from halfgraph.sparql.queries import count_by
 from halfgraph.sparql.read import Reading
-from halfgraph.sparql.syntax_tree import Iri, Triple, Variable
-from halfgraph.sparql.templates import Template
-from halfgraph.sparql.templates import TextNames as Named
+from halfgraph.sparql.templates import Template, TextNames
 
-AT_ONCE = 1 << 24  # cosines in memory at a time: 64 MB
+MOST_COSINES = 1 << 24  # in memory at a time: 64 MB
 Ids = NDArray[np.int32]
+TextTemplate = tuple[int, Template, TextNames]  # the index of a text, its template and its names
 
 
 @dataclass(frozen=True)
-class Together:
-    """Questions of one form: where they stand among all, what they ask, and their names as columns."""
+class QueryGroup:
+    """Queries of the same form: the indexes of their texts, the reading of the first, and their ids as columns."""
 
-    places: Sequence[int]
-    reading: Reading  # of one of them
+    indexes: Sequence[int]
+    reading: Reading
     batch: Batch
 
     def __len__(self) -> int:
-        return len(self.places)
-
-    @cached_property
-    def query(self) -> Query:
-        """What all of them ask, with columns in place of names."""
-        return self.batch.tree()
+        return len(self.indexes)
 
 
-def gather(found: Iterable[tuple[int, Template, Named]]) -> Iterator[Together]:
-    """Questions with their places, those that differ in names and directions alone together."""
-    by_template: dict[int, list[tuple[int, Template, Named]]] = {}
-    for one in found:
-        by_template.setdefault(id(one[1]), []).append(one)
-    by_form: dict[tuple[object, ...], list[Together]] = {}
-    for some in by_template.values():
-        group = _of_template(some)
+def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
+    """Group queries that differ only in entities, relations and directions."""
+    by_template: dict[int, list[TextTemplate]] = {}
+    for item in read:
+        by_template.setdefault(id(item[1]), []).append(item)
+    by_form: dict[tuple[object, ...], list[QueryGroup]] = {}
+    for items in by_template.values():
+        group = _of_template(items)
         reading, program = group.reading, group.batch.program
         steps = tuple(array.tobytes() for array in program.arrays)
         key = (*steps, reading.target, reading.distinct, reading.limit, reading.offset)
         by_form.setdefault(key, []).append(group)
     for groups in by_form.values():
         columns = (np.concatenate([getattr(one.batch, name) for one in groups]) for name in ("anchors", "relations"))
-        places = [place for one in groups for place in one.places]
-        yield Together(places, groups[0].reading, Batch(groups[0].batch.program, *columns))
+        indexes = [index for group in groups for index in group.indexes]
+        yield QueryGroup(indexes, groups[0].reading, Batch(groups[0].batch.program, *columns))
 
 
-def _of_template(some: Sequence[tuple[int, Template, Named]]) -> Together:
-    """Questions of one template: each name of its tree by the names of each text."""
-    template = some[0][1]
-    one = compile_query(template.reading.query)
-    named = [np.array([getattr(names, what) for *_, names in some], np.int32) for what in ("entities", "relations")]
-    entities = _columns(one.anchors[0], template.names.entities, named[0])
-    relations = _columns(one.relations[0] & ~1, template.names.relations, named[1]) + (one.relations[0] & 1)
-    return Together([place for place, *_ in some], template.reading, Batch(one.program, entities, relations))
+def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
+    """Queries of one template: the ids of its query replaced by those of each text."""
+    template = items[0][1]
+    query = compile_query(template.reading.query)
+    entities, relations = (
+        np.array([getattr(names, what) for *_, names in items], np.int32) for what in ("entities", "relations")
+    )
+    anchors = _columns(query.anchors[0], template.names.entities, entities)
+    forward = _columns(query.relations[0] & ~1, template.names.relations, relations)
+    batch = Batch(query.program, anchors, forward + (query.relations[0] & 1))
+    return QueryGroup([index for index, *_ in items], template.reading, batch)
 
 
-def _columns(own: Ids, names: Sequence[int], named: Ids) -> Ids:
-    """A column for each id of a template's tree: those of the texts that it stands for, or itself where for none."""
-    columns = [named[:, names.index(one)] if one in names else np.full(len(named), one) for one in own.tolist()]
+def _columns(ids: Ids, names: Sequence[int], named: Ids) -> Ids:
+    """A column for each id of a template: the ids of the texts in its place, or itself if no name stands for it."""
+    columns = [named[:, names.index(one)] if one in names else np.full(len(named), one) for one in ids.tolist()]
     return np.stack(columns, axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True)
-class Batches:
-    """What answers many questions of a graph."""
+class BatchAnswers:
+    """Answers groups of queries by embedding."""
 
     index: EmbeddingIndex
-    facts: Facts
-    names: Names
+    store: GraphStore
+    names: EntityNames
     exact: Exact
+    predicted_rows: PredictedRows
     _complete: dict[int, bool] = field(default_factory=dict, repr=False)
 
     def known(self, batch: Batch) -> Ragged | None:
-        """The entities that are known to answer each question of a batch; None where only the store can tell.
+        """Return the exact answers of each query of a batch; None if only the store knows them.
 
-        The store has more than the graph: literals, several classes of an entity, what was set aside. Where a query
-        keeps to relations all of whose statements are the graph's triples, the two have the same answers.
+        The store has more than the graph: literals, several classes of an entity, statements that were set aside. For
+        relations all of whose statements are triples of the graph, the two have the same answers.
         """
         if (batch.program.types >= 0).any() or batch.program.has_shared_variables or not batch.relations.size:
             return None
-        if not all(map(self._is_complete, np.unique(batch.relations // 2).tolist())):
-            return None
-        return self.exact.answer_sets(batch)
+        return self.exact.answer_sets(batch) if self._are_complete(np.unique(batch.relations // 2).tolist()) else None
 
-    def _is_complete(self, relation: int) -> bool:
-        """Whether all statements of a relation in the store are triples of the graph."""
-        if relation not in self._complete:
-            iri = self.names.relation(2 * relation).entity
-            rows = self.facts.rows(count([Triple(Variable("s"), Iri(iri), Variable("o"))], "n")).bindings
-            self._complete[relation] = int(rows[0]["n"]["value"]) == self._counts[relation]
-        return self._complete[relation]
+    def _are_complete(self, relations: Sequence[int]) -> bool:
+        """Whether the store has no statement of some relations beyond the triples of the graph."""
+        unknown = {self.names.relation(2 * one).entity: one for one in relations if one not in self._complete}
+        if unknown:
+            rows = self.store.rows(count_by(list(unknown))).bindings
+            counts = {row["relation"]["value"]: int(row["count"]["value"]) for row in rows}
+            for iri, relation in unknown.items():
+                self._complete[relation] = counts.get(iri, 0) == self._counts[relation]
+        return all(self._complete[relation] for relation in relations)
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
-        """How many triples each relation has."""
+        """Number of triples of each relation."""
         graph = self.exact.graph
         return np.bincount(np.asarray(graph.relations), minlength=graph.relation_count)[::2]
 
-    def answers(self, group: Together, known: Ragged, top: int, any_type: bool) -> Iterator[Answers]:
-        """The answers of each question, in order."""
-        reading = group.reading
-        sizes = known.sizes() - reading.offset
-        cuts = [Cut.of(int(size), reading.limit, top) for size in sizes]
-        best = self._best(group.query, known, max(cut.skip + cut.take for cut in cuts), any_type)
-        for row, cut in enumerate(cuts):
-            end = None if reading.limit is None else reading.offset + reading.limit
-            exact = [
-                self.names.known_entity(reading.target, number) for number in known[row][reading.offset : end].tolist()
-            ]
-            chosen = best[row][cut.skip : cut.skip + cut.take]
-            yield Answers([reading.target], exact, [self._predicted(*one) for one in chosen], target=reading.target)
-
-    def _predicted(self, number: int, score: float) -> PredictedAnswer:
-        entity = self.names.entity(number)
-        return PredictedAnswer(entity.entity, entity.label, self.names.type_of(number), round(score, 4))
+    def answers(self, group: QueryGroup, known: Ragged, top: int, any_type: bool) -> Iterator[Answers]:
+        """Yield the answers to each query of a group."""
+        reading, target = group.reading, group.reading.target
+        pages = [Page.of(int(size), reading.limit, top) for size in known.sizes() - reading.offset]
+        best = self._best(group.batch.tree(), known, max(page.skip + page.take for page in pages), any_type)
+        end = None if reading.limit is None else reading.offset + reading.limit
+        for row, page in enumerate(pages):
+            exact = [self.names.known_entity(target, number) for number in known[row][reading.offset : end].tolist()]
+            predicted = self.predicted_rows.answers(EMBEDDING, reading.query, page.of_ranked(best[row]))
+            yield Answers([target], exact, predicted, target=target)
 
     @torch.no_grad()
-    def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[list[tuple[int, float]]]:
-        """The best entities of each question but for known ones, with their cosines."""
-        rows = len(known)
-        ways = [F.normalize(way, dim=-1) for way in self.index.encoder.encode(disjuncts(without_negation(query)))]
-        found: list[list[tuple[int, float]]] = [[] for _ in range(rows)]
-        starts = self.names.graph.types.starts
-        types = (
-            np.full(rows, -1) if any_type else answer_types(self.index.encoder, self.names.graph.types, query, known)
-        )
-        for type_id in np.unique(types):
-            first, last = (0, int(starts[-1])) if type_id < 0 else (int(starts[type_id]), int(starts[type_id + 1]))
-            places = np.flatnonzero(types == type_id)
-            for some in np.array_split(places, -(-len(places) * (last - first) // AT_ONCE)):
-                scores = self._scores(ways, some, slice(first, last))
-                best = top_entities(scores, count, first=first, without=[known[row] for row in some])
-                for row, entities in zip(some, best, strict=True):
-                    found[row] = entities
-        return found
+    def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[Ranked]:
+        """The best entities of each query that are not known answers."""
+        rows, types = len(known), self.names.graph.types
+        vectors = [F.normalize(one, dim=-1) for one in self.index.encoder.encode(disjuncts(without_negation(query)))]
+        best: list[Ranked] = [[] for _ in range(rows)]
+        chosen = np.full(rows, -1) if any_type else answer_types(self.index.encoder, types, query, known)
+        for type_id in np.unique(chosen):
+            first, last = (0, types.starts[-1]) if type_id < 0 else types.starts[type_id : type_id + 2]
+            members = np.flatnonzero(chosen == type_id)
+            for chunk in np.array_split(members, -(-len(members) * int(last - first) // MOST_COSINES)):
+                scores = self._scores(vectors, chunk, slice(int(first), int(last)))
+                ranked = top_entities(scores, count, first=int(first), without=[known[row] for row in chunk])
+                for row, entities in zip(chunk, ranked, strict=True):
+                    best[row] = entities
+        return best
 
-    def _scores(self, ways: Sequence[torch.Tensor], rows: NDArray[np.int64], among: slice) -> torch.Tensor:
-        """The cosines of some questions with the entities of a range: (rows, range)."""
-        places = torch.from_numpy(rows)
-        vectors = self.index.vectors[among].t()
-        scores = [way[places if len(way) > 1 else torch.zeros_like(places)] @ vectors for way in ways]
+    def _scores(self, vectors: Sequence[torch.Tensor], rows: NDArray[np.int64], among: slice) -> torch.Tensor:
+        """Cosine of some queries with the entities of a range: (rows, range)."""
+        chosen = torch.from_numpy(rows)
+        entities = self.index.vectors[among].t()
+        scores = [one[chosen if len(one) > 1 else torch.zeros_like(chosen)] @ entities for one in vectors]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)

@@ -13,12 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
-from halfgraph.answering.store_rows import Facts, Names, Rows
+from halfgraph.answering.store_rows import EntityNames, GraphStore, Rows
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.exact import Exact
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, type_of
-from halfgraph.sparql import syntax_tree as tree
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes, type_of
 from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.queries import ask, select
+from halfgraph.sparql.rendering import Elements, short_text
+from halfgraph.sparql.syntax_tree import Element, Exists, Filter, Group, Named, Operation, Select, Variable
+from halfgraph.sparql.syntax_tree import Union as UnionPattern
 from halfgraph.sparql.writer import write
 
 MOST_PATTERNS = 40  # of a query that is explained
@@ -42,7 +45,7 @@ class HasVariables(Protocol):
 class QueryPattern:
     """A pattern of a query: as syntax, and as a node that restricts its one variable or links its two variables."""
 
-    element: tree.Element
+    element: Element
     variables: Sequence[str]
     node: Query | None
     type_id: int | None = None
@@ -52,12 +55,12 @@ class QueryPattern:
 class PatternBuilder:
     """Builds the patterns of a query; `variables` has the variable of each node, by the node's id."""
 
-    names: Names
+    elements: Elements
     variables: Mapping[int, str]
 
     def build(self, query: Query) -> list[QueryPattern]:
-        """Return the patterns; a union or a negation is one pattern."""
-        return list({write(pattern.element): pattern for pattern in self._of(query, set())}.values())
+        """Return the patterns, each once; a union or a negation is one pattern."""
+        return list({pattern.element: pattern for pattern in self._of(query, set())}.values())
 
     def _of(self, node: Query, seen: set[int]) -> Iterator[QueryPattern]:
         if id(node) in seen or isinstance(node, Anchor | Negate):
@@ -65,10 +68,12 @@ class PatternBuilder:
         seen.add(id(node))
         name, type_id = self.variables[id(node)], type_of(node)
         match node:
-            case Project():
-                yield from self._of(node.source, seen)
-                ends = [name] if isinstance(node.source, Anchor) else [self.variables[id(node.source)], name]
-                yield QueryPattern(self._triple(node), ends, replace(node, type_id=None))
+            case Project(source=source):
+                yield from self._of(source, seen)
+                ends = [name] if isinstance(source, Anchor) else [self.variables[id(source)], name]
+                start = source if isinstance(source, Anchor) else ends[0]
+                triple = self.elements.triple(start, int(node.relation), name)
+                yield QueryPattern(triple, ends, replace(node, type_id=None))
             case Intersect():
                 for part in node.parts:
                     if isinstance(part, Anchor | Negate):
@@ -77,37 +82,24 @@ class PatternBuilder:
             case Union():
                 yield QueryPattern(self._element(node, name), [name], replace(node, type_id=None))
         if type_id is not None:
-            iri = self.names.graph.namer.iri(self.names.graph.types.names[type_id])
-            triple = tree.Triple(tree.Variable(name), tree.Iri(tree.RDF_TYPE), tree.Iri(iri))
-            yield QueryPattern(triple, [name], None, type_id)
+            yield QueryPattern(self.elements.type_of(name, type_id), [name], None, type_id)
 
-    def _element(self, node: Anchor | Negate | Union, name: str) -> tree.Element:
+    def _element(self, node: Anchor | Negate | Union, name: str) -> Element:
         match node:
             case Anchor():
-                return tree.Values((tree.Variable(name),), ((self._entity(node),),))
+                return self.elements.equals(name, node)
             case Negate(part=Anchor() as part):
-                return tree.Filter(tree.Operation(tree.Variable(name), (("!=", self._entity(part)),)))
+                return Filter(Operation(Variable(name), (("!=", self.elements.entity(part)),)))
             case Negate():
-                return tree.Filter(tree.Exists(self._group(node.part, name), negated=True))
+                return Filter(Exists(self._group(node.part, name), negated=True))
             case Union():
-                return tree.Union(tuple(self._group(part, name) for part in node.parts))
+                return UnionPattern(tuple(self._group(part, name) for part in node.parts))
 
-    def _group(self, part: Query, name: str) -> tree.Group:
+    def _group(self, part: Query, name: str) -> Group:
         """The patterns of a part; what it shares with other parts is repeated."""
         if isinstance(part, Anchor):
-            return tree.Group((self._element(part, name),))
-        return tree.Group(tuple(pattern.element for pattern in self._of(part, set())))
-
-    def _triple(self, edge: Project) -> tree.Triple:
-        ends = [self._term(edge.source), self._term(edge)]
-        subject, object_ = reversed(ends) if int(edge.relation) & 1 else ends
-        return tree.Triple(subject, tree.Iri(self.names.relation(int(edge.relation)).entity), object_)
-
-    def _term(self, node: Query) -> tree.Variable | tree.Iri:
-        return self._entity(node) if isinstance(node, Anchor) else tree.Variable(self.variables[id(node)])
-
-    def _entity(self, anchor: Anchor) -> tree.Iri:
-        return tree.Iri(self.names.entity(int(anchor.entity)).entity)
+            return Group((self._element(part, name),))
+        return Group(tuple(pattern.element for pattern in self._of(part, set())))
 
 
 @dataclass(frozen=True)
@@ -129,8 +121,9 @@ class Propagation:
         for pattern in patterns:
             if len(pattern.variables) == 1:
                 candidates[pattern.variables[0]] &= self._mask(pattern)
-        while any([self._propagate(pattern, candidates) for pattern in links]):
-            pass
+        removed = True
+        while removed:
+            removed = sum(self._propagate(pattern, candidates) for pattern in links) > 0
         return all(mask.any() for mask in candidates.values())
 
     def _mask(self, pattern: QueryPattern) -> Mask:
@@ -166,74 +159,72 @@ class Propagation:
 class Emptiness:
     """Finds out why a query has no exact answer."""
 
-    facts: Facts
-    names: Names
+    store: GraphStore
+    names: EntityNames
     graph: KnowledgeGraph
     seconds: float = SECONDS
 
     def why(self, query: Query, variables: Mapping[int, str]) -> EmptyReason | None:
-        """Return the reason; None if that takes too long, or if the patterns alone are not the reason."""
-        patterns = PatternBuilder(self.names, variables).build(query)
-        anonymous = any(isinstance(node, tree.Iri) and node.value.startswith("_:") for node in _syntax(patterns))
-        if len(patterns) > MOST_PATTERNS or anonymous:  # a blank node of the graph cannot be named in a query
+        """Return the reason; None if that takes too long, or if the patterns alone are not the reason.
+
+        `variables` has the variable of each node, by the node's id.
+        """
+        if any(isinstance(node, Anchor) and self._is_blank(int(node.entity)) for node in nodes(query)):
+            return None  # a query cannot name a blank node
+        patterns = PatternBuilder(Elements(self.names.graph), variables).build(query)
+        if len(patterns) > MOST_PATTERNS:
             return None
-        until = time.perf_counter() + self.seconds
+        target, until = variables[id(query)], time.perf_counter() + self.seconds
         for test in (Propagation(self.graph, self.graph.heads()).holds, lambda part: self._ask(part, until)):
             holds = _until(until, test)
             if holds(patterns) is False and (part := smallest_failing(patterns, holds)) is not None:
-                rest = _rest(patterns, part, variables[id(query)], holds)
-                if rows := self._confirm(part, rest, variables[id(query)], until):
+                rest = _rest(patterns, part, target, holds)
+                rows = self._confirm(part, rest, target, until)
+                if rows is not None:
                     return self._reason(part, rest, rows)
         return None
 
+    def _is_blank(self, entity: int) -> bool:
+        return self.names.entity(entity).entity.startswith("_:")
+
     def _ask(self, part: Sequence[QueryPattern], until: float) -> bool:
-        limit = self.facts.time_limit and max(until - time.perf_counter(), 1e-3)
-        return self.facts.holds(write(tree.Ask(_group(part))), limit)
+        if not is_bound(part):
+            return True
+        limit = self.store.time_limit and max(until - time.perf_counter(), 1e-3)
+        return self.store.holds(ask(_elements(part)), limit)
 
     def _confirm(
         self, part: Sequence[QueryPattern], rest: Sequence[QueryPattern], target: str, until: float
     ) -> Rows | None:
-        """Return the answers of the rest; None if the part has a match in the store, which knows more than the graph."""
+        """Return the answers of the rest; None if the part has a match in the store, which may know more."""
         if not rest:
             return None if self._ask(part, until) else Rows([], [])
-        check = tree.Select((tree.Named(tree.Exists(_group(part)), tree.Variable(HOLDS)),), tree.Group(()))
-        select = _select((target, HOLDS), rest, before=[tree.Group((check,))], limit=MOST_COUNTED)
-        rows = self.facts.rows(write(select), self.facts.time_limit)
+        check = Select((Named(Exists(Group(tuple(_elements(part)))), Variable(HOLDS)),), Group(()))
+        rows = self.store.rows(
+            select([Group((check,)), *_elements(rest)], [target, HOLDS], distinct=True, limit=MOST_COUNTED)
+        )
         return None if any(row[HOLDS]["value"] == "true" for row in rows.bindings[:1]) else rows
 
     def _reason(self, part: Sequence[QueryPattern], rest: Sequence[QueryPattern], rows: Rows) -> EmptyReason:
+        prefixes = Prefixes.of(self.names.graph)
         first = self.names.known(Rows(rows.variables[:1], rows.bindings[:FIRST]))
         some = [NamedEntity(answer.entity, answer.label) for answer in first]
-        without = RelaxedQuery(self._text(_select(rows.variables[:1], rest)), len(rows.bindings), some) if rest else None
-        return EmptyReason([self._text(pattern.element) for pattern in part], self._text(_select((), part)), without)
-
-    def _text(self, node: tree.Node) -> str:
-        """Return a query or a pattern for people to read; a query declares its prefixes."""
-        prefixes, used = Prefixes.of(self.names.graph), list[str]()
-
-        def short(iri: str) -> str:
-            used.append(prefixes.short(iri))
-            return used[-1]
-
-        text = write(node, short)
-        return " ".join([*prefixes.declarations(used), text]) if isinstance(node, tree.Form) else text
+        relaxed = short_text(select(_elements(rest), rows.variables[:1], distinct=True), prefixes)
+        return EmptyReason(
+            [write(pattern.element, prefixes.short) for pattern in part],
+            short_text(select(_elements(part)), prefixes),
+            RelaxedQuery(relaxed, len(rows.bindings), some) if rest else None,
+        )
 
 
-def _syntax(patterns: Sequence[QueryPattern]) -> Iterator[tree.Node]:
-    return (node for pattern in patterns for node in tree.walk(pattern.element))
+def is_bound(patterns: Sequence[QueryPattern]) -> bool:
+    """Whether every variable occurs in a pattern that is not a negation; a negation alone is not a question."""
+    positive = {name for pattern in patterns if not isinstance(pattern.node, Negate) for name in pattern.variables}
+    return all(name in positive for pattern in patterns for name in pattern.variables)
 
 
-def _group(patterns: Sequence[QueryPattern]) -> tree.Group:
-    return tree.Group(tuple(pattern.element for pattern in patterns))
-
-
-def _select(
-    variables: Sequence[str], patterns: Sequence[QueryPattern], before: Sequence[tree.Element] = (), **modifiers: int
-) -> tree.Select:
-    """SELECT DISTINCT of some variables, or SELECT * of all."""
-    where = tree.Group((*before, *_group(patterns).elements))
-    distinct = "DISTINCT" if variables else ""
-    return tree.Select(tuple(map(tree.Variable, variables)), where, distinct, modifiers=tree.Modifiers(**modifiers))
+def _elements(patterns: Sequence[QueryPattern]) -> list[Element]:
+    return [pattern.element for pattern in patterns]
 
 
 def _rest(
@@ -245,7 +236,7 @@ def _rest(
     """The query without the part, or else without one pattern of it, if that has answers."""
     for left_out in (part, *([pattern] for pattern in part)):
         rest = connected([pattern for pattern in patterns if pattern not in left_out], target)
-        if rest and holds(rest):
+        if rest and is_bound(rest) and holds(rest):
             return rest
     return []
 

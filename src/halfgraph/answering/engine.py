@@ -1,4 +1,4 @@
-"""A question in SPARQL to its answers: every exact one from the store, then predicted ones from the model."""
+"""The engine: a SPARQL text to its answers, first all exact ones from the store, then predicted ones from the model."""
 
 import time
 from collections.abc import Sequence
@@ -10,16 +10,15 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.batch import Batches, gather
-from halfgraph.answering.cutting import Cut
+from halfgraph.answering.batch import BatchAnswers, group_queries
 from halfgraph.answering.emptiness import Emptiness
-from halfgraph.answering.explanation import Laid, Looked, drawn_edges, drawn_nodes, look
-from halfgraph.answering.predicting import Predicting
-from halfgraph.answering.reasons import Reasons
-from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, PredictedAnswer, Witness
-from halfgraph.answering.store_rows import Facts, Names
+from halfgraph.answering.explanation import EncodedVariables, Explainer
+from halfgraph.answering.predicted_rows import Page, PredictedRows
+from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, Witness
+from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.calibration import Calibration
@@ -34,19 +33,19 @@ from halfgraph.sparql.syntax_tree import Select
 from halfgraph.sparql.templates import Templates
 from halfgraph.training.run import load_encoder
 
-# Not SPARQL, or what the store must not be asked either: it would write, call other machines, or give no rows.
+# Errors of texts that are not asked of the store either: invalid, an update, a call of another server, too long.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting", "form"})
-LARGE = 200_000  # entities from which on several threads are quicker than one
+LARGE = 200_000  # entities from which on several torch threads are faster than one
 
 
 @dataclass(frozen=True)
 class Engine:
-    """A graph and a model of it, ready to be asked; `view` says which triples count as known."""
+    """Answers queries with a graph and a model of it; `view` names the triples that count as known."""
 
     graph: Graph
     index: EmbeddingIndex
     view: str = "whole"
-    time_limit: float | None = None  # seconds that the store may take for a query
+    time_limit: float | None = None  # seconds for a query of the store
     calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
     fitted: FittedWeights | None = field(default=None, repr=False)
     templates: Templates = field(init=False, repr=False)
@@ -64,19 +63,44 @@ class Engine:
         *,
         time_limit: float | None = None,
     ) -> "Engine":
-        """The engine of a trained run."""
+        """Load the engine of a trained run."""
         index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
         return cls(graph, index, view, time_limit, Calibration.load(run), FittedWeights.load(run))
 
     @cached_property
-    def facts(self) -> Facts:
-        """The statements that are known."""
-        return Facts(self.graph, self.view, self.time_limit)
+    def known(self) -> KnowledgeGraph:
+        """The triples that count as known."""
+        return self.graph.view(self.view)
 
     @cached_property
-    def names(self) -> Names:
-        """What entities, types and relations are called."""
-        return Names(self.graph)
+    def store(self) -> GraphStore:
+        """The store of the known triples."""
+        return GraphStore(self.graph, self.view, self.time_limit)
+
+    @cached_property
+    def names(self) -> EntityNames:
+        """IRIs, labels and types."""
+        return EntityNames(self.graph)
+
+    @cached_property
+    def predictors(self) -> Predictors:
+        """The prediction modes of the run."""
+        return Predictors(self.index, self.known, self.fitted)
+
+    @cached_property
+    def predicted_rows(self) -> PredictedRows:
+        """Predicts answers."""
+        return PredictedRows(self.index, self.predictors, self.store, self.names, self.calibration)
+
+    @cached_property
+    def explainer(self) -> Explainer:
+        """Explains queries and answers."""
+        return Explainer(self.index, self.names, self.calibration)
+
+    @cached_property
+    def batches(self) -> BatchAnswers:
+        """Answers many queries at once."""
+        return BatchAnswers(self.index, self.store, self.names, Exact(self.known), self.predicted_rows)
 
     def ask(
         self,
@@ -88,16 +112,9 @@ class Engine:
         any_type: bool = False,
         explain: bool = True,
     ) -> Answers:
-        """The answers to a SPARQL query; what cannot be predicted is answered exactly, and a note says why."""
-        with self._threads():
-            return self._ask(text, top, mode, min_confidence, any_type, explain)
-
-    def _ask(
-        self, text: str, top: int, mode: str | None, min_confidence: float | None, any_type: bool, explain: bool
-    ) -> Answers:
-        """The same, on the threads that torch has now."""
-        begun = time.perf_counter()
-        mode = self.modes.choose(mode)
+        """Return the answers to a SPARQL query; a note says why if nothing can be predicted."""
+        start = time.perf_counter()
+        mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
         reading, reason = self._read(text)
         variables, known = self._known(text, reading)
@@ -105,98 +122,69 @@ class Engine:
             assert reason is not None
             if isinstance(reason, UnknownName) and not known:
                 raise reason
-            notes = [f"No predictions: {reason}"]
-            return Answers(variables, known, [], Explanation(), notes, mode, _since(begun))
-        laid = Laid.of(reading)
-        looked = look(self.index.encoder, laid)
-        all_known, cut = self._all_known(text, reading, known, top)
-        predicted = self.predicting.predicted(mode, reading, laid, looked, all_known, cut, any_type)
-        predicted = surer(self.predicting.sure(mode, reading.query, predicted), min_confidence)
-        explanation = self._explanation(laid, looked, not len(all_known)) if explain else Explanation()
-        return Answers(variables, known, predicted, explanation, [], mode, _since(begun), reading.target)
+            return Answers(variables, known, [], Explanation(), [f"No predictions: {reason}"], mode, _since(start))
+        with self._threads():
+            encoded = EncodedVariables.of(self.index.encoder, reading.query)
+            every, page = self._page(text, reading, known, top)
+            predicted = self.predicted_rows.predict(mode, reading, encoded.target, every, page, any_type=any_type)
+            explanation = self._explanation(encoded, is_empty=not len(every)) if explain else Explanation()
+        if min_confidence is not None:
+            predicted = [answer for answer in predicted if (answer.confidence or 0.0) >= min_confidence]
+        return Answers(variables, known, predicted, explanation, [], mode, _since(start), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
-        """Why an entity is an answer: its best witness, and which of the triples that this takes are missing."""
-        mode = self.modes.choose(mode)
+        """Explain why an entity is an answer: its best witness, with the triples that the graph lacks."""
+        mode = self.predictors.choose(mode)
         reading, reason = self._read(text)
         if reading is None:
             assert reason is not None
             raise reason
-        laid, number = Laid.of(reading), self.names.resolve(entity)
-        rows = self.facts.rows(unlimited(self._select(text))).bindings
-        known = any(self.names.find(row[laid.target]["value"]) == number for row in rows if laid.target in row)
-        vectors = look(self.index.encoder, laid).vectors[laid.target]
-        scores = self.predicting.scores(mode, reading.query, vectors)
-        score = round(float(scores[number]), 4)
-        sure = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
-        confidence = None if sure is None else round(float(sure[0]), 4)
-        found = self.names.entity(number)
-        answer = ExplainedAnswer(found.entity, found.label, self.names.type_of(number), known, score, confidence)
-        bound = self.modes.witness(mode, reading.query, number, self.calibration)
-        return self.reasons.witness(laid, answer, bound, mode)
+        number = self.names.resolve(entity)
+        known = self._is_known(text, reading, number)
+        embeddings = EncodedVariables.of(self.index.encoder, reading.query).target
+        score = round(float(self.predicted_rows.scores(mode, reading.query, embeddings)[number]), 4)
+        rates = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
+        confidence = None if rates is None else round(float(rates[0]), 4)
+        named = self.names.entity(number)
+        answer = ExplainedAnswer(named.entity, named.label, self.names.type_of(number), known, score, confidence)
+        bound = self.predictors.witness(mode, reading.query, number, self.calibration)
+        return self.explainer.witness(reading.query, answer, bound, mode)
 
     def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_type: bool = False) -> list[Answers]:
-        """The answers to each of many queries, without explanations; those that differ in names alone go together."""
-        with self._threads():
-            return self._ask_batch(texts, top, any_type)
-
-    def _ask_batch(self, texts: Sequence[str], top: int, any_type: bool) -> list[Answers]:
-        """The same, on the threads that torch has now."""
-        begun = time.perf_counter()
+        """Return the answers to many queries, by embedding and without explanations."""
+        start = time.perf_counter()
         self._check(EMBEDDING, top, None)
-        found: dict[int, Answers] = {}
+        with self._threads():
+            answers = self._ask_together(texts, top, any_type)
+        for index, text in enumerate(texts):
+            if index not in answers:
+                answers[index] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
+        seconds = round((time.perf_counter() - start) / max(len(texts), 1), 6)
+        return [replace(answers[index], seconds=seconds) for index in range(len(texts))]
+
+    def _ask_together(self, texts: Sequence[str], top: int, any_type: bool) -> dict[int, Answers]:
+        """The answers, by the index of the text, of those queries that can be answered in groups."""
         read = []
-        for place, text in enumerate(texts):
+        for index, text in enumerate(texts):
             try:
                 template, names = self.templates.template(text)
-                if template.reading.restriction or template.reading.witnesses:
-                    found[place] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
-                else:
-                    read.append((place, template, names))
             except (SparqlError, UnknownName):
-                found[place] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
-        for group in gather(read):
+                continue  # `ask` answers it exactly, or raises the error
+            if not template.reading.tests.elements and not template.reading.witnesses:
+                read.append((index, template, names))
+        answers: dict[int, Answers] = {}
+        for group in group_queries(read):
             known = self.batches.known(group.batch)
-            if known is None:
-                found |= {
-                    place: self.ask(texts[place], top, mode=EMBEDDING, any_type=any_type, explain=False)
-                    for place in group.places
-                }
-            else:
-                given = self.batches.answers(group, known, top, any_type)
-                query = group.reading.query
-                sure = (replace(one, predicted=self.predicting.sure(EMBEDDING, query, one.predicted)) for one in given)
-                found |= zip(group.places, sure, strict=True)
-        each = round((time.perf_counter() - begun) / max(len(texts), 1), 6)
-        return [replace(found[place], seconds=each) for place in range(len(texts))]
+            if known is not None:
+                answers |= zip(group.indexes, self.batches.answers(group, known, top, any_type), strict=True)
+        return answers
 
     def _threads(self) -> AbstractContextManager[None]:
-        """A time with one thread of torch, unless the graph is large: several wait for one another at each product."""
+        """One torch thread, unless the graph is large: threads wait for each other at every small product."""
         return torch_threads(1) if len(self.graph.entities) < LARGE else nullcontext()
 
-    @cached_property
-    def batches(self) -> Batches:
-        """What answers many questions at once."""
-        exact = Exact(getattr(self.graph, self.view))
-        return Batches(self.index, self.facts, self.names, exact)
-
-    @cached_property
-    def reasons(self) -> Reasons:
-        """What gives reasons for answers."""
-        return Reasons(self.names, self.calibration)
-
-    @cached_property
-    def predicting(self) -> Predicting:
-        """What predicts answers."""
-        return Predicting(self.index, self.modes, self.facts, self.names, self.calibration)
-
-    @cached_property
-    def modes(self) -> Predictors:
-        """The ways of predicting."""
-        return Predictors(self.index, getattr(self.graph, self.view), self.fitted)
-
     def _read(self, text: str) -> tuple[Reading | None, HalfgraphError | None]:
-        """What a text asks, or why nothing can be predicted for it; what is not to be asked at all is refused."""
+        """Read a text; return the reason if nothing can be predicted, raise it if nothing may be asked."""
         try:
             return self.templates.read(text), None
         except (SparqlError, UnknownName) as error:
@@ -205,35 +193,40 @@ class Engine:
             return None, error
 
     def _select(self, text: str) -> Select:
-        """The syntax tree of a text that was read."""
         tree = request_of(text, self.graph).tree
         assert isinstance(tree, Select), "other forms are refused"
         return tree
 
     def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[KnownAnswer]]:
-        """The variables and the exact answers: from the store, or by compiled walks where those give the same."""
+        """Variables and exact answers: from the store, or by a compiled query if that gives the same."""
         if reading is not None and _is_plain(reading):
-            found = self.batches.known(compile_query(reading.query))
-            if found is not None:
-                return [reading.target], [self.names.known_entity(reading.target, one) for one in found[0].tolist()]
-        rows = self.facts.rows(self._select(text))
+            sets = self.batches.known(compile_query(reading.query))
+            if sets is not None:
+                target = reading.target
+                return [target], [self.names.known_entity(target, number) for number in sets[0].tolist()]
+        rows = self.store.rows(self._select(text))
         return rows.variables, self.names.known(rows)
 
-    def _all_known(
+    def _is_known(self, text: str, reading: Reading, entity: int) -> bool:
+        """Whether an entity is an exact answer."""
+        rows = self.store.rows(unlimited(self._select(text))).bindings
+        terms = (row[reading.target]["value"] for row in rows if reading.target in row)
+        return any(self.names.find(term) == entity for term in terms)
+
+    def _page(
         self, text: str, reading: Reading, known: Sequence[KnownAnswer], top: int
-    ) -> tuple[NDArray[np.int32], Cut]:
-        """The entities that are known to be answers, also those that OFFSET leaves out, and how many to predict."""
+    ) -> tuple[NDArray[np.int32], Page]:
+        """The entities of all exact answers, those that OFFSET skips too, and the page of predicted ones."""
         rows, count = known, len(known)
         if reading.offset and (reading.limit is None or len(known) < reading.limit):
-            rows = self.names.known(self.facts.rows(unlimited(self._select(text))))
+            rows = self.names.known(self.store.rows(unlimited(self._select(text))))
             count = len(rows) - reading.offset
         cells = (answer.row.get(reading.target) for answer in rows)
-        found = (None if cell is None else self.names.find(cell.value) for cell in cells)
-        entities = np.array([entity for entity in found if entity is not None], dtype=np.int32)
-        return entities, Cut.of(count, reading.limit, top)
+        numbers = (None if cell is None else self.names.find(cell.value) for cell in cells)
+        entities = np.array([number for number in numbers if number is not None], dtype=np.int32)
+        return entities, Page.of(count, reading.limit, top)
 
     def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
-        """Nothing, or an error for a number out of its range."""
         if top < 1:
             raise SettingError("--top", f"must be at least 1, found {top}")
         if min_confidence is None:
@@ -241,26 +234,20 @@ class Engine:
         if not 0 <= min_confidence <= 1:
             raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
         if mode not in self.calibration.curves:
-            problem = f"cannot be told: this run has no confidence for the mode {mode}"
-            raise SettingError("--min-confidence", problem, advice="Measure it with: halfgraph calibrate RUN")
+            problem = f"this run has no calibration for the mode {mode}"
+            raise SettingError("--min-confidence", problem, advice="Calibrate it with: halfgraph calibrate RUN")
 
-    def _explanation(self, laid: Laid, looked: Looked, is_empty: bool) -> Explanation:
-        """The query as it was understood, and why it has no exact answer if it has none."""
-        nodes, ids = drawn_nodes(laid, looked, self.names, self.index)
-        empty = Emptiness(self.facts, self.names).why(laid) if is_empty else None
-        return Explanation(nodes, drawn_edges(laid, looked, self.names, ids), empty)
+    def _explanation(self, encoded: EncodedVariables, *, is_empty: bool) -> Explanation:
+        nodes, edges = self.explainer.graph(encoded)
+        emptiness = Emptiness(self.store, self.names, self.known)
+        return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names) if is_empty else None)
 
 
 def _is_plain(reading: Reading) -> bool:
-    """Whether each answer is asked for once, all of them, by itself, and without tests that only the store can do."""
-    plain = reading.distinct and reading.limit is None and not reading.offset
-    return plain and not reading.restriction and not reading.witnesses
+    """Whether the query selects each answer once, all of them, and without filters of the store."""
+    every = reading.distinct and reading.limit is None and not reading.offset
+    return every and not reading.tests.elements and not reading.witnesses
 
 
-def surer(predicted: list[PredictedAnswer], least: float | None) -> list[PredictedAnswer]:
-    """The answers of at least this confidence."""
-    return predicted if least is None else [one for one in predicted if (one.confidence or 0.0) >= least]
-
-
-def _since(begun: float) -> float:
-    return round(time.perf_counter() - begun, 6)
+def _since(start: float) -> float:
+    return round(time.perf_counter() - start, 6)

@@ -94,7 +94,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class Facts:
+class GraphStore:
     """The store of a view of a graph; with a time limit each query is answered in another process."""
 
     graph: Graph
@@ -106,7 +106,7 @@ class Facts:
             raise SettingError("--time-limit", f"must be above 0, found {self.time_limit:g}")
 
     @cached_property
-    def store(self) -> Store:
+    def local(self) -> Store:
         """The store, opened in this process."""
         return open_store(self.graph, self.view)
 
@@ -117,7 +117,7 @@ class Facts:
 
     def _json(self, query: Select | Ask, seconds: float | None) -> Any:
         text, limit = write(query), self.time_limit if seconds is None else seconds
-        return json.loads(query_json(self.store, text) if limit is None else self.timed.query_json(text, limit))
+        return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
 
     def rows(self, query: Select, seconds: float | None = None) -> Rows:
         """Return the rows of a query; `seconds` is a time limit for this query."""
@@ -130,7 +130,7 @@ class Facts:
 
 
 @dataclass(frozen=True)
-class Names:
+class EntityNames:
     """IRIs, labels and types of entities and relations, with a cache."""
 
     graph: Graph

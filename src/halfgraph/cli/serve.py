@@ -12,7 +12,7 @@ from halfgraph.cli.output import note
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
     from halfgraph.answering.workers import Handler, WorkerPool
-    from halfgraph.serving.api import Service
+    from halfgraph.serving.api import AppContext
     from halfgraph.serving.schema import Limits
 
 
@@ -47,7 +47,7 @@ def serve(
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
         run_server(
             pool,
-            partial(_service, pool, run, view, limits),
+            partial(_context, pool, run, view, limits),
             limits,
             listener,
             log,
@@ -55,16 +55,16 @@ def serve(
         )
 
 
-def _service(workers: "WorkerPool", run: Path, view: str, limits: "Limits", ready: dict[str, Any]) -> "Service":
+def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", ready: dict[str, Any]) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
     from halfgraph.graph.folder import Graph
-    from halfgraph.serving.api import Service
+    from halfgraph.serving.api import AppContext
     from halfgraph.serving.completion import Completion
     from halfgraph.serving.description import info
 
     graph = Graph.open(ready["graph"])
     described = info(graph, run, view, ready["modes"], limits)
-    return Service(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
+    return AppContext(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
 
 
 def open_worker(run: Path, graph: Path | None, view: str, limits: "Limits") -> "tuple[dict[str, Any], Handler]":

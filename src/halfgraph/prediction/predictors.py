@@ -23,7 +23,7 @@ from halfgraph.prediction.link_executor import BEAM, LinkExecutor
 from halfgraph.prediction.link_fitting import LEAST_HELD_OUT, PAIRS, fit_link_weights
 from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor, LinkWeights
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
-from halfgraph.prediction.witness import Witness, find_witness
+from halfgraph.prediction.witness import BoundWitness, find_witness
 from halfgraph.query.tree import Query
 from halfgraph.training.run_folder import write_atomically
 from halfgraph.workload.sampling import Questions
@@ -151,7 +151,7 @@ class Predictors:
         """Score every entity for one query whose cosines are known already: (entities,) -> (entities,)."""
         return PREDICTORS[mode].query_scores(self, query, cosines)
 
-    def witness(self, mode: str, query: Query, entity: int, calibration: Calibration) -> Witness:
+    def witness(self, mode: str, query: Query, entity: int, calibration: Calibration) -> BoundWitness:
         """Return the best witness of an entity as an answer, by the link probabilities of a mode.
 
         `calibration.link_confidence(mode, step.probability)` is the confidence of a missing link.

@@ -1,4 +1,4 @@
-"""Witness search: the best entities for the variables of a query, given an answer.
+"""BoundWitness search: the best entities for the variables of a query, given an answer.
 
 `find_witness(executor, query, entity)` works for known and predicted answers, with any link model:
 
@@ -37,18 +37,18 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Witness:
+class BoundWitness:
     """The entity of each node (by `id(node)`), and the links in query order, those of negated paths last."""
 
     entities: Bindings
     steps: list[Step]
 
 
-def find_witness(executor: LinkExecutor, query: Query, entity: int) -> Witness:
+def find_witness(executor: LinkExecutor, query: Query, entity: int) -> BoundWitness:
     """Return the best witness of an entity as the answer to a query."""
     known = next(_bindings([(query, entity)], {}, KnownChoices.of(executor.links.graph, query, entity)), None)
     if known is not None and not any(isinstance(node, Negate) for node in nodes(query)):
-        return Witness(known, _steps(executor.links, query, known, negated=False))
+        return BoundWitness(known, _steps(executor.links, query, known, negated=False))
     best = BestChoices(max(executor.passes(query), key=lambda run: float(run.scores[id(query)][entity])))
     return _with_negations(best, query, known or best.bindings(query, entity), negated=False)
 
@@ -164,7 +164,7 @@ class BestChoices:
         return [max(node.parts, key=lambda part: float(self.run.scores[id(part)][entity]))]
 
 
-def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated: bool) -> Witness:
+def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated: bool) -> BoundWitness:
     """Return the witness with the most likely links of its negated paths."""
     steps = _steps(best.run.executor.links, query, bound, negated=negated)
     entities = dict(bound)
@@ -176,7 +176,7 @@ def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated
                     denied = _with_negations(best, part.part, inner, negated=not negated)
                     entities = {**denied.entities, id(part): bound[id(node)], **entities}
                     steps += denied.steps
-    return Witness(entities, steps)
+    return BoundWitness(entities, steps)
 
 
 def _steps(links: LinkModel, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:

@@ -13,7 +13,7 @@ from halfgraph.answering.workers import WorkerPool
 from halfgraph.prediction.modes import Mode
 from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
-from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, Examples, Health, Info, Limits
+from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
 
 QUERY = Field(min_length=1, max_length=100_000, description="A SPARQL query.")
 Responses = dict[int | str, dict[str, Any]]
@@ -46,7 +46,7 @@ class ExplainRequest(BaseModel):
 
 
 @dataclass(frozen=True)
-class Service:
+class AppContext:
     """What the server needs to answer: workers, completion and descriptions."""
 
     workers: WorkerPool
@@ -81,9 +81,9 @@ def response(reply: Reply, headers: Mapping[str, str] | None = None) -> Response
     return Response(reply.body, reply.status, {**reply.headers, **(headers or {})}, media_type=reply.media)
 
 
-def router(service: Service) -> APIRouter:
+def router(context: AppContext) -> APIRouter:
     """The routes of the API."""
-    api, workers = APIRouter(prefix="/api"), service.workers
+    api, workers = APIRouter(prefix="/api"), context.workers
 
     @api.post("/ask", responses={200: {"model": Answers}, **ASKING})
     async def ask(question: AskRequest, request: Request) -> Response:
@@ -107,13 +107,13 @@ def router(service: Service) -> APIRouter:
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Response:
         """Entities and relations whose label or IRI starts with a text, those with the most triples first."""
-        items = await asyncio.to_thread(service.completion.complete, text, what, limit)
+        items = await asyncio.to_thread(context.completion.complete, text, what, limit)
         return response(Reply(as_json(Completions(items))))
 
-    @api.get("/examples", responses={200: {"model": Examples}, **BUSY, **SLOW})
+    @api.get("/examples", responses={200: {"model": ExampleList}, **BUSY, **SLOW})
     async def examples(request: Request) -> Response:
         """Example queries."""
-        return response(await run_job(workers, {"task": "examples", "folders": service.folders}, request))
+        return response(await run_job(workers, {"task": "examples", "folders": context.folders}, request))
 
     @api.get("/entity", responses={200: {"model": EntityPage}, 404: WRONG, 422: WRONG, **BUSY, **SLOW})
     async def entity(
@@ -127,7 +127,7 @@ def router(service: Service) -> APIRouter:
     @api.get("/info", responses={200: {"model": Info}})
     async def info() -> Response:
         """The graph's counts, the model card, prediction modes, limits, versions and prefixes."""
-        return response(Reply(as_json(service.info)))
+        return response(Reply(as_json(context.info)))
 
     @api.get("/health", responses={200: {"model": Health}, **BUSY})
     async def health() -> Response:

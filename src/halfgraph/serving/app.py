@@ -24,7 +24,7 @@ from halfgraph import __version__
 from halfgraph.answering.workers import WorkerPool
 from halfgraph.errors import HalfgraphError, SettingError
 from halfgraph.serving import endpoint
-from halfgraph.serving.api import Service, response, router
+from halfgraph.serving.api import AppContext, response, router
 from halfgraph.serving.metrics import Metrics
 from halfgraph.serving.middleware import LOGS, AccessLog, BodyLimit
 from halfgraph.serving.problems import INTERNAL, Problem, Reply, problem_of
@@ -42,9 +42,9 @@ METRICS = "text/plain; version=0.0.4"
 GRACE = 5.0  # seconds beyond the time limit of a query for requests to finish at shutdown
 
 
-def application(service: Service, log: str = "plain", page: Path = PAGE) -> ASGIApp:
+def application(context: AppContext, log: str = "plain", page: Path = PAGE) -> ASGIApp:
     """The whole application."""
-    workers = service.workers
+    workers = context.workers
     metrics = Metrics(
         {
             "workers": lambda: workers.ready,
@@ -61,8 +61,8 @@ def application(service: Service, log: str = "plain", page: Path = PAGE) -> ASGI
         redoc_url=None,
         openapi_url="/api/openapi.json",
     )
-    app.include_router(router(service))
-    app.router.routes.extend(endpoint.routes(service))
+    app.include_router(router(context))
+    app.router.routes.extend(endpoint.routes(context))
     app.router.routes.append(Route("/metrics", lambda _: PlainTextResponse(metrics.text(), media_type=METRICS)))
     known = frozenset({*app.openapi()["paths"], "/", "/sparql", "/sparql/predict", "/metrics", "/api/openapi.json"})
     if (page / "index.html").is_file():
@@ -71,7 +71,7 @@ def application(service: Service, log: str = "plain", page: Path = PAGE) -> ASGI
         app.router.routes.append(Route("/", lambda _: response(Reply(NO_PAGE, "text/html; charset=utf-8"))))
     for error_class, handler in HANDLERS.items():
         app.add_exception_handler(error_class, handler)
-    limited = BodyLimit(GZipMiddleware(app, minimum_size=1000, compresslevel=4), service.limits.body)
+    limited = BodyLimit(GZipMiddleware(app, minimum_size=1000, compresslevel=4), context.limits.body)
     return AccessLog(limited, metrics, LOGS[log], known)
 
 
@@ -104,7 +104,7 @@ HANDLERS: dict[Any, Callable[[Request, Any], Response]] = {
 }
 
 
-Make = Callable[[Any], Service]  # from what the first worker tells
+Make = Callable[[Any], AppContext]  # from what the first worker tells
 
 
 def listening(host: str, port: int) -> socket.socket:

@@ -9,7 +9,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from halfgraph.prediction.modes import MODES
-from halfgraph.serving.api import Service, response, run_job
+from halfgraph.serving.api import AppContext, response, run_job
 from halfgraph.serving.description import service_description
 from halfgraph.serving.negotiation import wants_page
 from halfgraph.serving.problems import Problem
@@ -19,29 +19,29 @@ from halfgraph.serving.schema import Limits
 VARY = {"Vary": "Accept"}
 
 
-def routes(service: Service) -> list[Route]:
+def routes(context: AppContext) -> list[Route]:
     """The routes of the endpoints."""
     tasks = {"/sparql": "sparql", "/sparql/predict": "predict"}
-    return [Route(path, _handler(task, service), methods=["GET", "POST"]) for path, task in tasks.items()]
+    return [Route(path, _handler(task, context), methods=["GET", "POST"]) for path, task in tasks.items()]
 
 
-def _handler(task: str, service: Service) -> Callable[[Request], Awaitable[Response]]:
+def _handler(task: str, context: AppContext) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         accept = ", ".join(request.headers.getlist("accept"))
         query = await read_request(request)
         if query is None:
-            return await _describe(request, service, accept)
-        options = _prediction_options(query.parameters, service.limits) if task == "predict" else {}
-        return response(await run_job(service.workers, query.job(task, accept, **options), request), VARY)
+            return await _describe(request, context, accept)
+        options = _prediction_options(query.parameters, context.limits) if task == "predict" else {}
+        return response(await run_job(context.workers, query.job(task, accept, **options), request), VARY)
 
     return handle
 
 
-async def _describe(request: Request, service: Service, accept: str) -> Response:
+async def _describe(request: Request, context: AppContext, accept: str) -> Response:
     """Answer a request without a query: the page for a browser, else the service description."""
     if wants_page(accept):
         return RedirectResponse("/", status_code=303, headers=VARY)
-    counts = json.loads((await run_job(service.workers, {"task": "counts"}, request)).body)
+    counts = json.loads((await run_job(context.workers, {"task": "counts"}, request)).body)
     address = str(request.url.replace(query="", fragment=""))
     return response(service_description(address, counts, accept, request.query_params.get("format")), VARY)
 

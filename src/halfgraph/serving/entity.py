@@ -4,7 +4,7 @@ import numpy as np
 from pyoxigraph import Literal, QuerySolutions
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.store_rows import Names
+from halfgraph.answering.store_rows import EntityNames
 from halfgraph.graph.knowledge_graph import Ids, KnowledgeGraph
 from halfgraph.serving.schema import EntityPage, LiteralValue, Neighbours
 from halfgraph.sparql.queries import select
@@ -31,7 +31,7 @@ def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
     )
 
 
-def _neighbours(names: Names, edges: tuple[Ids, Ids], inverse: int, limit: int) -> list[Neighbours]:
+def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit: int) -> list[Neighbours]:
     relations, tails = edges
     neighbours = []
     for relation in np.unique(relations[(relations & 1) == inverse]).tolist():
@@ -47,7 +47,7 @@ def _literals(engine: Engine, number: int) -> list[LiteralValue]:
         return []
     pattern = Triple(Iri(engine.graph.namer.iri(name)), Variable("p"), Variable("o"))
     literal = Filter(Call("ISLITERAL", (Variable("o"),)))
-    rows = engine.facts.store.query(write(select([pattern, literal], ["p", "o"], limit=MOST_LITERALS)))
+    rows = engine.store.local.query(write(select([pattern, literal], ["p", "o"], limit=MOST_LITERALS)))
     assert isinstance(rows, QuerySolutions)
     pairs = [(row["p"], row["o"]) for row in rows]
     return [LiteralValue(p.value, o.value) for p, o in pairs if isinstance(o, Literal)]

@@ -57,7 +57,7 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Examples:
+class ExampleList:
     """Example queries."""
 
     examples: Sequence[Example]

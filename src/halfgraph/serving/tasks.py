@@ -17,7 +17,7 @@ from halfgraph.serving.entity import entity_page
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import INTERNAL, Problem, Reply, as_json, problem_of
-from halfgraph.serving.schema import Examples, Limits
+from halfgraph.serving.schema import ExampleList, Limits
 from halfgraph.sparql.queries import variables_in
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.results import Binding, store_rows, write_results
@@ -45,9 +45,9 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
 
     torch.set_num_threads(1)
     engine = load()
-    assert engine.facts.store is not None
+    assert engine.store.local is not None
     context = WorkerContext(engine, limits)
-    return {"graph": str(engine.graph.path), "modes": engine.modes.available}, lambda job: handle(context, job)
+    return {"graph": str(engine.graph.path), "modes": engine.predictors.available}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:
@@ -147,7 +147,7 @@ def counts(context: WorkerContext) -> dict[str, int]:
     """The sizes of the served view."""
     graph = context.engine.graph
     sizes = {"entities": len(graph.entities), "properties": len(graph.relations), "classes": len(graph.types)}
-    return {"triples": len(context.engine.facts.store), **sizes}
+    return {"triples": len(context.engine.store.local), **sizes}
 
 
 def _query(context: WorkerContext, text: str) -> Query:
@@ -166,7 +166,7 @@ def _ask_store(context: WorkerContext, query: Query, job: Job) -> Any:
     if job["default"] is not None or job["named"] is not None:  # the request's graphs override those of the query
         dataset = {"default_graph": _graphs(job["default"]), "named_graphs": _graphs(job["named"])}
     try:
-        return context.engine.facts.store.query(write(query), **dataset)
+        return context.engine.store.local.query(write(query), **dataset)
     except (SyntaxError, RuntimeError) as error:
         raise InputError(f"the store cannot answer this: {error}") from error
 
@@ -184,6 +184,6 @@ TASKS: dict[str, Callable[[WorkerContext, Job], Reply]] = {
     "ask": ask,
     "explain": explain,
     "entity": lambda context, job: Reply(as_json(entity_page(context.engine, job["iri"], job["limit"]))),
-    "examples": lambda context, job: Reply(as_json(Examples(examples(context.engine, job["folders"])))),
+    "examples": lambda context, job: Reply(as_json(ExampleList(examples(context.engine, job["folders"])))),
     "counts": lambda context, _: Reply(as_json(counts(context))),
 }

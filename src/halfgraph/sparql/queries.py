@@ -8,10 +8,13 @@ from halfgraph.sparql.syntax_tree import (
     Ask,
     Element,
     Group,
+    Iri,
     Modifiers,
     Named,
     Node,
     Select,
+    Triple,
+    Values,
     Variable,
     walk,
 )
@@ -36,9 +39,13 @@ def ask(elements: Iterable[Element]) -> Ask:
     return Ask(Group(tuple(elements)))
 
 
-def count(elements: Iterable[Element], name: str) -> Select:
-    """Return the query for the number of matches of patterns, by a name."""
-    return Select((Named(Aggregate("COUNT", None), Variable(name)),), Group(tuple(elements)))
+def count_by(relations: Iterable[str]) -> Select:
+    """Return the query for the number of triples of each relation, as ?relation and ?count."""
+    relation = Variable("relation")
+    values = Values((relation,), tuple((Iri(iri),) for iri in relations))
+    group = Group((values, Triple(Variable("head"), relation, Variable("tail"))))
+    counted = Named(Aggregate("COUNT", None), Variable("count"))
+    return Select((relation, counted), group, modifiers=Modifiers(group_by=(relation,)))
 
 
 def variables_in(node: Node) -> list[str]:

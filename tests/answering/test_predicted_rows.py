@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from halfgraph.answering.predicted_rows import Page
 from halfgraph.errors import SettingError
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
@@ -34,7 +35,7 @@ def test_answers_come_in_the_order_of_the_modes_scores(engine, mode, text):
     assert found.mode == mode
     query = engine.templates.read(text).query
     structure, anchors, relations = match_structure(query)
-    predictor = engine.modes.predictor(mode, likely=True)
+    predictor = engine.predictors.predictor(mode, likely=True)
     scores = predictor.scores(structure, np.array([anchors]), np.array([relations]))[0].copy()
     known = [engine.names.find(one.entity) for one in found.known]
     scores[known] = -np.inf
@@ -75,3 +76,10 @@ def test_a_missing_triple_is_as_sure_as_the_answer_of_a_one_edge_question(engine
     missing = [triple for triple in sure.explain(TEXT, best, mode="links").triples if not triple.known]
     assert [triple.confidence for triple in missing] == [0.25] * len(missing)
     assert missing
+
+
+def test_predicted_answers_fill_what_known_ones_leave():
+    assert Page.of(5, None, 10) == Page(0, 10)
+    assert Page.of(5, 7, 10) == Page(0, 2)
+    assert Page.of(5, 4, 10) == Page(0, 0)
+    assert Page.of(-3, 4, 10) == Page(3, 4)
