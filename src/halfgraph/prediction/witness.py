@@ -1,4 +1,4 @@
-"""BoundWitness search: the best entities for the variables of a query, given an answer.
+"""Witness search: the best entities for the variables of a query, given an answer.
 
 `find_witness(executor, query, entity)` works for known and predicted answers, with any link model:
 
