@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
-from halfgraph.model.entities import Entities
+from halfgraph.model.entities import Entities, unit
 from halfgraph.model.intersection import INTERSECTIONS
 from halfgraph.model.projection import PROJECTIONS
 from halfgraph.query._kernels import count_edges, edges_of
@@ -109,7 +108,7 @@ class QueryEmbedding:
     def _intersect(self, nodes: list[Intersect], paths: list[Tensor]) -> Sequence[Tensor]:
         encoder, rows, stacked = self.encoder, [len(part) for part in paths], torch.cat(paths)
         if length := encoder.architecture.path_length:
-            stacked = length * F.normalize(stacked, dim=-1)
+            stacked = length * unit(stacked)
         types = torch.cat([encoder.types_of(node, n) for node, n in zip(nodes, rows, strict=True)])
         matches = torch.empty(0)
         if encoder.intersection.uses_matches:

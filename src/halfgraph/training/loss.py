@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from halfgraph.model.encoder import Encoder, cosine
+from halfgraph.model.entities import unit
 from halfgraph.training.batches import Batch
 from halfgraph.training.links import Links, link_losses
 from halfgraph.training.recipe import Recipe
@@ -20,7 +21,7 @@ def batch_loss(encoder: Encoder, batch: Batch, recipe: Recipe) -> Tensor:
     queries = [questions.structure.fill(questions.anchors, questions.relations) for questions in batch.questions]
     link_queries = [] if batch.links is None else [batch.links.query]
     embeddings = torch.cat(encoder.encode([*queries, *link_queries]))  # (n + links, d); of a neighbourhood: eq. 9
-    questions, links = F.normalize(embeddings, dim=-1).tensor_split([len(batch)])
+    questions, links = unit(embeddings).tensor_split([len(batch)])
     losses = pair_losses(encoder, batch, questions, recipe)  # eqs. 10 and 12
     if recipe.loss == "softmax":
         losses = losses + softmax_losses(encoder, batch, questions, recipe)
