@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from asked import engine_of
 from doc_pages import DOCS, table_rows, text_of
 from halfgraph.graph.folder import Graph
 from halfgraph.settings import TrainingSettings, training_settings
@@ -21,6 +20,7 @@ from halfgraph.training.batches import Batches, OnTheFly
 from halfgraph.training.loop import Budget, train
 from halfgraph.training.run import new_encoder
 from halfgraph.workload.sampling import Sampler
+from small_engines import engine_of
 from small_runs import people
 
 QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> ?y . <person3> <speaks> ?y }"
