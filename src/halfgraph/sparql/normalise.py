@@ -81,6 +81,18 @@ def variables_of(items: Iterable[Item]) -> dict[str, None]:
     return found
 
 
+def triples_of(items: Iterable[Item]) -> Iterator[Triple]:
+    """Yield the triples of items, those in alternatives and negations too."""
+    for item in items:
+        match item:
+            case Triple():
+                yield item
+            case OneOf():
+                yield from (triple for group in item.groups for triple in triples_of(group))
+            case Without():
+                yield from triples_of(item.group)
+
+
 def scoped(group: Items, source: Source) -> Items:
     """Return the items of a group to be joined with others: its tests and negations see this group alone."""
     names = variables_of(group)

@@ -116,10 +116,10 @@ class _TokenList(Lexer):
 
     __future_interface__ = 2
 
-    def __init__(self, lexer_conf: Any) -> None:
+    def __init__(self, _: Any) -> None:
         """Ignore lark's configuration."""
 
-    def lex(self, lexer_state: Any, parser_state: Any) -> Iterator[Any]:  # noqa: ARG002
+    def lex(self, lexer_state: Any, _: Any) -> Iterator[Any]:
         """Yield the tokens."""
         return iter(lexer_state.text)
 

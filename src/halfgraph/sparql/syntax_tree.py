@@ -283,9 +283,17 @@ class Update(Node):
 Query = Select | Ask | Construct | Describe
 
 
+_PARTS = (Node, tuple)  # what can have nodes in it
+
+
 def walk(node: object) -> Iterator[Node]:
-    """Yield every node below and including `node`."""
-    if isinstance(node, Node):
-        yield node
-    for part in vars(node).values() if isinstance(node, Node) else node if isinstance(node, tuple) else ():
-        yield from walk(part)
+    """Yield every node below and including `node`, or those in a tuple of nodes."""
+    todo = [node]
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Node):
+            yield part
+            values = [value for name, value in vars(part).items() if name != "span" and isinstance(value, _PARTS)]
+            todo.extend(reversed(values))
+        elif isinstance(part, tuple):
+            todo.extend(reversed(part))

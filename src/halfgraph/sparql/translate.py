@@ -9,11 +9,22 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.names import Names
-from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, display, scoped, variables_of
+from halfgraph.sparql.normalise import (
+    Among,
+    Item,
+    Items,
+    OneOf,
+    Test,
+    Without,
+    display,
+    scoped,
+    triples_of,
+    variables_of,
+)
 from halfgraph.sparql.ordering import Link, Net, directed
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.scanner import Place
-from halfgraph.sparql.syntax_tree import Iri, Span, Triple, Variable, walk
+from halfgraph.sparql.syntax_tree import Iri, Span, Triple, Variable
 from halfgraph.sparql.unsupported import MOST_CHOICES, refused
 
 
@@ -45,6 +56,11 @@ class Patterns:
         return found
 
 
+def _key(term: Anchor | str) -> int | str:
+    """Return what tells a term from others; cheaper than the hash of a query."""
+    return term if isinstance(term, str) else int(term.entity)
+
+
 def _simplest(parts: Sequence[Query], type_id: int | None) -> Query:
     """Return the node of a variable in its simplest form."""
     match parts:
@@ -73,7 +89,8 @@ class Translator:
     @cached_property
     def spans(self) -> dict[str, Span]:
         """Where each variable first occurs in the patterns."""
-        found = sorted((node.span, node.name) for node in walk(self.items) if isinstance(node, Variable))
+        terms = (term for triple in triples_of(self.items) for term in (triple.subject, triple.object))
+        found = sorted((term.span, term.name) for term in terms if isinstance(term, Variable))
         return {name: span for span, name in reversed(found)}
 
     def error(self, feature: str, name: str, **fields: object) -> SparqlError:
@@ -133,8 +150,10 @@ class Translator:
             if not isinstance(item, Triple):
                 name, parts = self.parts(item, items, target)
                 patterns.parts.setdefault(name, []).extend(parts)
-        patterns.links = list(dict.fromkeys(patterns.links))
-        patterns.parts = {name: list(dict.fromkeys(parts)) for name, parts in patterns.parts.items()}
+        once = {(_key(head), relation, _key(tail)): (head, relation, tail) for head, relation, tail in patterns.links}
+        patterns.links = list(once.values())
+        for name, parts in patterns.parts.items():
+            patterns.parts[name] = list(dict.fromkeys(parts)) if len(parts) > 1 else parts
         return patterns.nodes(target, self)
 
     def add(self, triple: Triple, patterns: Patterns) -> None:
