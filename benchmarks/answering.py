@@ -11,7 +11,7 @@ from pyoxigraph import Store
 
 from halfgraph.answering.engine import Engine
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.store import open_store
 from halfgraph.model.architecture import Architecture
@@ -67,10 +67,10 @@ def main() -> None:
 def _graph(folder: Path) -> Graph:
     """fb15k-237 where it lies beside the repository, else the demo graph: 14,541 or 20,512 entities."""
     if DATA.is_dir():
-        return import_graph([DATA], folder / "graph", Choices())
+        return import_graph([DATA], folder / "graph", ImportOptions())
     from halfgraph.graph.demo import baseball
 
-    return import_named(baseball(), folder / "graph", Choices(), "demo")
+    return import_named(baseball(), folder / "graph", ImportOptions(), "demo")
 
 
 def texts(graph: Graph, each: int, edges: int | None = None) -> list[str]:

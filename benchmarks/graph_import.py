@@ -184,7 +184,7 @@ def make_big(folder: str) -> None:
     """Nothing; a graph of 10M triples is made by the importer, given ids, and the name of a middling entity printed."""
     import numpy as np
 
-    from halfgraph.graph.importing import Choices, make_graph
+    from halfgraph.graph.importing import ImportOptions, make_graph
     from halfgraph.graph.statements import Statements
 
     def gather(statements: Statements) -> None:
@@ -197,7 +197,7 @@ def make_big(folder: str) -> None:
         statements.split("train").pieces.append(array("i", ids.tobytes()))
         statements.counts["read"] = BIG_TRIPLES
 
-    graph = make_graph(gather, Path(folder), Choices(types="one"), {"sources": ["benchmarks/graph_import.py"]})
+    graph = make_graph(gather, Path(folder), ImportOptions(types="one"), {"sources": ["benchmarks/graph_import.py"]})
     assert graph.train.triple_count > 0.99 * BIG_TRIPLES
     print(graph.entities.name(len(graph.entities) // 2))
 

@@ -16,7 +16,7 @@ from pyoxigraph import NamedNode, QuerySolutions, Store
 
 from halfgraph.graph.demo import CATALOGUE
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import quads
 from halfgraph.query.exact import Exact
@@ -54,8 +54,8 @@ def main(given: Sequence[str]) -> None:
 def make_graph(folder: Path) -> Graph:
     """The graph to draw from."""
     if DBPEDIA.is_dir():
-        return import_graph([DBPEDIA], folder, Choices())
-    return import_named(CATALOGUE["demo"](), folder, Choices(split=Shares.parse("90/1/9")), "demo")
+        return import_graph([DBPEDIA], folder, ImportOptions())
+    return import_named(CATALOGUE["demo"](), folder, ImportOptions(split=Shares.parse("90/1/9")), "demo")
 
 
 def measure_training(graph: Graph, verdicts: Verdicts) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.model import intersection, projection
 from halfgraph.model._grouped import plain_grouped_matmul
@@ -57,10 +57,10 @@ def main() -> None:
 def _graph(folder: Path) -> Graph:
     """Import fb15k-237 if it lies beside the repository, else the demo graph."""
     if DATA.is_dir():
-        return import_graph([DATA], folder / "graph", Choices())
+        return import_graph([DATA], folder / "graph", ImportOptions())
     from halfgraph.graph.demo import baseball
 
-    return import_named(baseball(), folder / "graph", Choices(), "demo")
+    return import_named(baseball(), folder / "graph", ImportOptions(), "demo")
 
 
 def machine_flops() -> float:

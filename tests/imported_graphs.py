@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from pyoxigraph import Quad, RdfFormat, Store, serialize
 
-from halfgraph.graph.files import Reading
+from halfgraph.graph.files import ReadOptions
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from oracles import Edge, Named
 
-READING = set(Reading.__dataclass_fields__)
+READING = set(ReadOptions.__dataclass_fields__)
 
 
-def choices_of(**given: Any) -> Choices:
+def choices_of(**given: Any) -> ImportOptions:
     """The choices of an import, those of its reading among them."""
-    reading = Reading(**{name: given.pop(name) for name in READING & set(given)})
-    return Choices(reading=reading, **given)
+    reading = ReadOptions(**{name: given.pop(name) for name in READING & set(given)})
+    return ImportOptions(reading=reading, **given)
 
 
 def made(folder: Path, content: str | bytes, ending: str = "tsv", **given: Any) -> Graph:

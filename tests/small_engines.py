@@ -6,7 +6,7 @@ import torch
 
 from halfgraph.answering.engine import Engine
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
@@ -24,7 +24,7 @@ def people(folder: Path) -> Graph:
     source, types = folder / "people.tsv", folder / "types.tsv"
     source.write_text("\n".join(rows))
     types.write_text("\n".join([*(f"person{i}\tPerson" for i in range(30)), *(f"{city}\tCity" for city in CITIES)]))
-    return import_graph([source], folder / "graph", Choices(types_file=types, split=Shares(80, 10, 10)))
+    return import_graph([source], folder / "graph", ImportOptions(types_file=types, split=Shares(80, 10, 10)))
 
 
 def engine_of(graph: Graph, view: str = "whole", **settings: object) -> Engine:

@@ -14,7 +14,7 @@ from halfgraph.evaluation.results import evaluate as figures_of
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph import folder
 from halfgraph.graph.demo import CATALOGUE
-from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.calibration_fitting import calibrate
@@ -43,18 +43,18 @@ __all__ = [
 PathLike = str | Path
 
 
-class Graph(folder.Graph):
-    """A knowledge graph folder with names, types and splits."""
+class ApiGraph(folder.Graph):
+    """A graph folder that can be imported from Python and shown in a notebook; public as `halfgraph.Graph`."""
 
     @classmethod
     def read(
         cls, source: PathLike | Sequence[PathLike], out: PathLike, *, split: str | None = None, **choices: Any
-    ) -> "Graph":
+    ) -> "ApiGraph":
         """Import RDF, TSV or CSV files, a folder with train/valid/test files, or "demo" into a new graph folder.
 
-        `split` is for example "90/1/9"; `choices` are the fields of `halfgraph.graph.importing.Choices`.
+        `split` is for example "90/1/9"; `choices` are the fields of `halfgraph.graph.importing.ImportOptions`.
         """
-        chosen = Choices(split=None if split is None else Shares.parse(split), **choices)
+        chosen = ImportOptions(split=None if split is None else Shares.parse(split), **choices)
         if isinstance(source, str) and source in CATALOGUE:
             import_named(CATALOGUE[source](), Path(out), chosen, source)
         else:
@@ -63,7 +63,7 @@ class Graph(folder.Graph):
         return cls.open(out)
 
     @classmethod
-    def open(cls, path: PathLike) -> "Graph":
+    def open(cls, path: PathLike) -> "ApiGraph":
         """Open a graph folder."""
         opened = super().open(path)
         return cls(opened.path, opened.description)
@@ -72,6 +72,9 @@ class Graph(folder.Graph):
         counts = self.description["counts"]
         rows = [(name, f"{counts[name]:,}") for name in ("entities", "relations", "types")]
         return table(("", str(self.path)), [*rows, ("triples", f"{self.whole.triple_count:,}")])
+
+
+Graph = ApiGraph
 
 
 def sample(graph: folder.Graph, out: PathLike, *, seed: int = 0, **counts: int) -> Workload:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from halfgraph.cli import main
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 
 TRIPLES = """<http://e/ada> <http://e/knows> <http://e/bob> .
 <http://e/bob> <http://e/knows> <http://e/cyd> .
@@ -19,7 +19,7 @@ TRIPLES = """<http://e/ada> <http://e/knows> <http://e/bob> .
 def graph(tmp_path):
     source = tmp_path / "people.nt"
     source.write_text(TRIPLES)
-    import_graph([source], tmp_path / "graph", Choices())
+    import_graph([source], tmp_path / "graph", ImportOptions())
     return str(tmp_path / "graph")
 
 

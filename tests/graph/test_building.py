@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from halfgraph.errors import EmptyGraph, InputError, UnknownName
-from halfgraph.graph.building import Recipe, build, query_seeds, read_seeds, select
+from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds, select
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices
+from halfgraph.graph.importing import ImportOptions
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.statements import LABEL, TYPE
 from halfgraph.graph.store import open_store, quads
@@ -24,7 +24,7 @@ WORLD = """
 """
 
 
-def chosen(graph: Graph, recipe: Recipe) -> set[Named]:
+def chosen(graph: Graph, recipe: SelectionRecipe) -> set[Named]:
     name = graph.entities.name
     return {(name(h), graph.relations.name(r // 2), name(t)) for h, r, t in select(graph, recipe).tolist()}
 
@@ -33,33 +33,33 @@ def chosen(graph: Graph, recipe: Recipe) -> set[Named]:
 def test_the_triples_around_seeds_are_those_a_walk_meets(triples: list[Named], seeds: set[str], hops: int) -> None:
     seeds &= entities(triples)
     with short_lived(tsv(triples)) as graph:
-        assert chosen(graph, Recipe(sorted(seeds), hops)) == around(triples, seeds, hops)
+        assert chosen(graph, SelectionRecipe(sorted(seeds), hops)) == around(triples, seeds, hops)
 
 
 @given(named_triples(), st.integers(1, 6))
 def test_entities_of_less_degree_are_removed_until_all_have_it(triples: list[Named], degree: int) -> None:
     with short_lived(tsv(triples)) as graph:
-        assert chosen(graph, Recipe(degree=degree)) == of_enough_degree(triples, degree)
+        assert chosen(graph, SelectionRecipe(degree=degree)) == of_enough_degree(triples, degree)
 
 
 @given(named_triples())
 def test_the_namespace_chooses_the_predicates(triples: list[Named]) -> None:
     with short_lived(tsv(triples)) as graph:
-        found = chosen(graph, Recipe(namespace=HERE + "r1"))
+        found = chosen(graph, SelectionRecipe(namespace=HERE + "r1"))
         assert found == {triple for triple in triples if triple[1] == HERE + "r1"}
 
 
 @given(named_triples())
 def test_the_default_recipe_keeps_the_whole_graph(triples: list[Named]) -> None:
     with short_lived(tsv(triples)) as graph:
-        built = build(graph, graph.path.parent / "built", Recipe(), Choices())
+        built = build(graph, graph.path.parent / "built", SelectionRecipe(), ImportOptions())
         assert built.fingerprint == graph.fingerprint
 
 
 def test_a_built_graph_has_what_was_said_of_its_entities_and_no_more(tmp_path: Path) -> None:
     graph = made(tmp_path, WORLD, "ttl", language="de")
-    recipe = Recipe([HERE + "a"], hops=2, namespace="http://ontology.org/")
-    built = build(graph, tmp_path / "built", recipe, Choices())
+    recipe = SelectionRecipe([HERE + "a"], hops=2, namespace="http://ontology.org/")
+    built = build(graph, tmp_path / "built", recipe, ImportOptions())
     assert set(triples_by_name(built, built.whole)) == {
         (HERE + "a", "http://ontology.org/near", HERE + "b"),
         (HERE + "b", "http://ontology.org/near", "_:b0"),
@@ -79,7 +79,7 @@ def test_a_built_graph_keeps_types_and_labels_from_files(tmp_path: Path) -> None
     (tmp_path / "labels.tsv").write_text("a\tThe A\nc\tThe C\nr\tis near\n")
     files = {"types_file": tmp_path / "types.tsv", "labels_files": (tmp_path / "labels.tsv",)}
     graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", **files)
-    built = build(graph, tmp_path / "built", Recipe(["a"], hops=1), Choices())
+    built = build(graph, tmp_path / "built", SelectionRecipe(["a"], hops=1), ImportOptions())
     assert types_by_name(built) == {"a": "A", "b": "B"}
     assert built.relations.label(0) == "is near"
     said = {(getattr(quad.subject, "value", ""), quad.predicate.value) for quad in open_store(built)}
@@ -90,7 +90,9 @@ def test_a_built_graph_keeps_types_and_labels_from_files(tmp_path: Path) -> None
 
 def test_a_build_is_split_and_tells_where_it_comes_from(tmp_path: Path) -> None:
     graph = made(tmp_path, tsv((f"e{n % 9}", "r", f"e{n * n % 9}") for n in range(81)))
-    built = build(graph, tmp_path / "built", Recipe(degree=2), Choices(split=Shares(90, 1, 9)), source="somewhere")
+    built = build(
+        graph, tmp_path / "built", SelectionRecipe(degree=2), ImportOptions(split=Shares(90, 1, 9)), source="somewhere"
+    )
     assert built.has_split
     provenance = built.description["provenance"]
     assert provenance["sources"] == ["somewhere"]
@@ -102,15 +104,15 @@ def test_a_build_is_split_and_tells_where_it_comes_from(tmp_path: Path) -> None:
 
 def test_seeds_are_names_or_iris_and_unknown_ones_are_refused(tmp_path: Path) -> None:
     graph = made(tmp_path, "alpha\tr\tbeta\nc\tr\td\n")
-    assert chosen(graph, Recipe(["http://halfgraph.local/alpha"])) == {("alpha", "r", "beta")}
+    assert chosen(graph, SelectionRecipe(["http://halfgraph.local/alpha"])) == {("alpha", "r", "beta")}
     with pytest.raises(UnknownName, match=r"--seeds: no entity alhpa in this graph\. Did you mean alpha\?"):
-        select(graph, Recipe(["alhpa"]))
+        select(graph, SelectionRecipe(["alhpa"]))
 
 
 def test_a_recipe_that_leaves_nothing_says_so(tmp_path: Path) -> None:
     graph = made(tmp_path, "a\tr\tb\n")
     with pytest.raises(EmptyGraph, match="Lower --degree"):
-        build(graph, tmp_path / "built", Recipe(degree=5), Choices())
+        build(graph, tmp_path / "built", SelectionRecipe(degree=5), ImportOptions())
     assert not (tmp_path / "built").exists()
 
 

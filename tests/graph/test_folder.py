@@ -15,7 +15,7 @@ from hypothesis import given
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import VIEWS, Graph, load_array, new_folder, save_array
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.splitting import Shares
 from imported_graphs import edges_by_name, made, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, edges
@@ -163,7 +163,7 @@ def opens(path: Path) -> bool:
 def test_a_folder_that_is_not_complete_does_not_open_even_with_all_its_files(tmp_path: Path) -> None:
     source = tmp_path / "a.tsv"
     source.write_text("a\tr\tb\n")
-    graph = import_graph([source], tmp_path / "graph", Choices())
+    graph = import_graph([source], tmp_path / "graph", ImportOptions())
     part = graph.path.rename(tmp_path / ".graph.part-1-2")
     with pytest.raises(FolderError, match="still being written"):
         Graph.open(part)

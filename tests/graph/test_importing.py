@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import EmptyGraph, FolderError, InputError, SettingError
 from halfgraph.graph.demo import NamedTriples
-from halfgraph.graph.importing import Choices, import_graph, import_named
+from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.graph.store import open_store
 from imported_graphs import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
@@ -35,7 +35,7 @@ def published(folder: Path, ending: str = "tsv", **others: str) -> Path:
 
 @pytest.mark.parametrize("ending", ["tsv", "txt", "csv"])
 def test_a_published_split_is_kept_as_it_is(tmp_path: Path, ending: str) -> None:
-    graph = import_graph([published(tmp_path / "split", ending)], tmp_path / "graph", Choices())
+    graph = import_graph([published(tmp_path / "split", ending)], tmp_path / "graph", ImportOptions())
     for name, triples in SPLIT.items():
         assert set(triples_by_name(graph, getattr(graph, name))) == set(triples)
     assert graph.description["counts"]["triples"] == {"train": 2, "valid": 1, "test": 2}
@@ -52,7 +52,7 @@ def test_any_published_split_is_kept_as_it_is(train: list[Named], valid: list[Na
         parts = {"train": train, "valid": valid, "test": test}
         for name, triples in parts.items():
             (folder / f"{name}.nt.gz").write_bytes(gzip.compress(nt(triples).encode()))
-        graph = import_graph([folder], Path(place) / "graph", Choices())
+        graph = import_graph([folder], Path(place) / "graph", ImportOptions())
         assert all(set(triples_by_name(graph, getattr(graph, name))) == set(parts[name]) for name in parts)
         report = Counter(report_of(graph))
         assert report["statements read"] == report["triples of the graph"] + report["duplicates"]
@@ -60,14 +60,14 @@ def test_any_published_split_is_kept_as_it_is(train: list[Named], valid: list[Na
 
 def test_a_published_split_may_lack_valid(tmp_path: Path) -> None:
     (published(tmp_path / "split") / "valid.tsv").unlink()
-    graph = import_graph([tmp_path / "split"], tmp_path / "graph", Choices())
+    graph = import_graph([tmp_path / "split"], tmp_path / "graph", ImportOptions())
     assert graph.has_split
     assert graph.description["counts"]["triples"] == {"train": 2, "valid": 0, "test": 2}
 
 
 def test_a_published_split_is_split_anew_only_when_asked(tmp_path: Path) -> None:
     folder = published(tmp_path / "split")
-    graph = import_graph([folder], tmp_path / "graph", Choices(split=Shares(90, 5, 5)))
+    graph = import_graph([folder], tmp_path / "graph", ImportOptions(split=Shares(90, 5, 5)))
     everything = {triple for triples in SPLIT.values() for triple in triples}
     assert set(triples_by_name(graph, graph.whole)) == everything
     assert set(triples_by_name(graph, graph.train)) >= {("x", "r", "y"), ("c", "s", "a")}
@@ -79,30 +79,32 @@ def test_a_training_file_of_literals_alone_loses_no_test_triple(tmp_path: Path) 
     folder.mkdir()
     (folder / "train.nt").write_text('<http://a.org/a> <http://a.org/age> "3" .\n')
     (folder / "test.nt").write_text("<http://a.org/a> <http://a.org/r> <http://a.org/b> .\n")
-    graph = import_graph([folder], tmp_path / "graph", Choices())
+    graph = import_graph([folder], tmp_path / "graph", ImportOptions())
     assert graph.description["counts"]["triples"] == {"train": 0, "valid": 0, "test": 1}
 
 
 def test_files_beside_a_split_give_types_and_labels(tmp_path: Path) -> None:
     types = "".join(f"{name}\tLetter\n" for name in "abcxy")
     folder = published(tmp_path / "split", types=types, labels="a\tThe A\tmore\nb\tThe B\n", relations="r\tis near\n")
-    graph = import_graph([folder], tmp_path / "graph", Choices())
+    graph = import_graph([folder], tmp_path / "graph", ImportOptions())
     assert set(types_by_name(graph).values()) == {"Letter"}
     assert graph.entities.label(graph.entities.find("a") or 0) == "The A"
     assert graph.relations.label(graph.relations.find("r") or 0) == "is near"
-    assert set(types_by_name(import_graph([folder], tmp_path / "one", Choices(types="one"))).values()) == {"Entity"}
+    assert set(types_by_name(import_graph([folder], tmp_path / "one", ImportOptions(types="one"))).values()) == {
+        "Entity"
+    }
 
 
 def test_two_files_for_one_part_of_a_split_are_refused(tmp_path: Path) -> None:
     (published(tmp_path / "split") / "train.nt").touch()
     with pytest.raises(InputError, match=r"both train\.nt and train\.tsv"):
-        import_graph([tmp_path / "split"], tmp_path / "graph", Choices())
+        import_graph([tmp_path / "split"], tmp_path / "graph", ImportOptions())
 
 
 def test_a_folder_without_train_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="no file named train"):
-        import_graph([tmp_path / "empty"], tmp_path / "graph", Choices())
+        import_graph([tmp_path / "empty"], tmp_path / "graph", ImportOptions())
 
 
 @pytest.mark.parametrize("ending", ["tsv", "csv"])
@@ -151,7 +153,7 @@ def test_a_graph_of_self_loops_alone_is_empty_when_they_are_dropped(tmp_path: Pa
 def test_several_sources_become_one_graph(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("http://a.org/a\thttp://a.org/r\thttp://a.org/b\n")
     (tmp_path / "b.nt").write_text("<http://a.org/b> <http://a.org/r> <http://a.org/c> .\n")
-    graph = import_graph([tmp_path / "a.tsv", tmp_path / "b.nt"], tmp_path / "graph", Choices())
+    graph = import_graph([tmp_path / "a.tsv", tmp_path / "b.nt"], tmp_path / "graph", ImportOptions())
     assert graph.train.triple_count == 2
     assert len(graph.entities) == 3
     assert graph.description["provenance"]["sources"] == [str(tmp_path / "a.tsv"), str(tmp_path / "b.nt")]
@@ -213,7 +215,7 @@ def test_a_failed_import_leaves_no_folder(tmp_path: Path) -> None:
 def test_an_import_does_not_touch_what_is_there(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tr\tb\n")
     with pytest.raises(FolderError, match="exists already"):
-        import_graph([tmp_path / "a.tsv"], tmp_path, Choices())
+        import_graph([tmp_path / "a.tsv"], tmp_path, ImportOptions())
     assert [path.name for path in tmp_path.iterdir()] == ["a.tsv"]
 
 
@@ -230,7 +232,7 @@ def test_entities_are_numbered_type_by_type_and_by_name(tmp_path: Path) -> None:
 def test_a_file_name_that_is_not_utf_8_is_no_obstacle(tmp_path: Path) -> None:
     source = tmp_path / "caf\udce9.tsv"
     source.write_text("a\tr\tb\n")
-    graph = import_graph([source], tmp_path / "graph", Choices())
+    graph = import_graph([source], tmp_path / "graph", ImportOptions())
     assert graph.description["provenance"]["sources"] == [f"{tmp_path}/caf\ufffd.tsv"]
 
 
@@ -242,7 +244,7 @@ def test_triples_in_memory_become_a_graph_with_types_labels_and_attribution(tmp_
         base="http://demo.example/",
         attribution="by someone",
     )
-    graph = import_named(named, tmp_path / "graph", Choices(), "demo")
+    graph = import_named(named, tmp_path / "graph", ImportOptions(), "demo")
     assert types_by_name(graph) == {"a": "A", "b": "B"}
     assert graph.description["provenance"]["attribution"] == "by someone"
     assert graph.namer.iri("a") == "http://demo.example/a"

@@ -13,7 +13,7 @@ from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, Store
 
 from halfgraph.errors import InputError, SettingError
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.reading import format_of
 from halfgraph.graph.statements import SCHEMA, SUB_CLASS_OF, TYPE, label_rank
 from imported_graphs import choices_of, made, nt, rdf, report_of, short_lived, stored, triples_by_name, tsv
@@ -356,7 +356,7 @@ def test_blank_nodes_of_two_files_are_different_ones(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / f"{name}.ttl").write_text(f"_:x <http://a.org/r> <http://a.org/{name}> .")
     files = [tmp_path / "one.ttl", tmp_path / "two.ttl"]
-    assert len(import_graph(files, tmp_path / "apart", Choices()).entities) == 4
+    assert len(import_graph(files, tmp_path / "apart", ImportOptions()).entities) == 4
     together = import_graph(files, tmp_path / "together", choices_of(one_document=True))
     assert len(together.entities) == 3
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from halfgraph.graph.files import Reading
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.files import ReadOptions
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.splitting import Shares
 from server_process import PROGRAM, Running, running
 
@@ -36,7 +36,7 @@ def statements() -> Iterator[str]:
 def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
     (folder / "source.nq").write_text("\n".join(statements()), encoding="utf-8")
-    choices = Choices(reading=Reading(), split=Shares(80, 5, 15))
+    choices = ImportOptions(reading=ReadOptions(), split=Shares(80, 5, 15))
     return import_graph([folder / "source.nq"], folder / "graph", choices).path
 
 

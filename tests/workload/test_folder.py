@@ -6,7 +6,7 @@ import pytest
 
 from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, structure_named
 from halfgraph.workload import sampling
@@ -50,7 +50,7 @@ def folder_of(path: Path, lines: list[str], split: bool = True) -> Path:
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory) -> Graph:
     folder = tmp_path_factory.mktemp("graph")
-    return import_graph([folder_of(folder / "source", named_triples())], folder / "graph", Choices())
+    return import_graph([folder_of(folder / "source", named_triples())], folder / "graph", ImportOptions())
 
 
 @pytest.fixture(scope="module")
@@ -200,13 +200,15 @@ def test_held_out_questions_cannot_be_answered_from_the_training_graph(graph, wo
 
 
 def test_a_workload_of_another_graph_is_refused(workload, tmp_path):
-    other = import_graph([folder_of(tmp_path / "source", named_triples(1))], tmp_path / "graph", Choices())
+    other = import_graph([folder_of(tmp_path / "source", named_triples(1))], tmp_path / "graph", ImportOptions())
     with pytest.raises(OtherGraph, match=f"belongs to graph .*; this is graph {other.fingerprint}"):
         Workload.open(workload.path, other)
 
 
 def test_a_graph_without_a_split_gives_training_questions_only(tmp_path):
-    graph = import_graph([folder_of(tmp_path / "source", named_triples(), split=False)], tmp_path / "graph", Choices())
+    graph = import_graph(
+        [folder_of(tmp_path / "source", named_triples(), split=False)], tmp_path / "graph", ImportOptions()
+    )
     workload = sample(graph, tmp_path / "made", PLAN)
     assert set(workload.description["questions"]) == {"train"}
     assert workload.structures("test") == []
@@ -218,7 +220,7 @@ def test_a_graph_without_a_split_gives_training_questions_only(tmp_path):
 def test_an_empty_test_split_gives_no_test_questions_and_says_why(tmp_path):
     source = folder_of(tmp_path / "source", named_triples())
     (source / "test.tsv").unlink()
-    graph = import_graph([source], tmp_path / "graph", Choices())
+    graph = import_graph([source], tmp_path / "graph", ImportOptions())
     workload = sample(graph, tmp_path / "made", Plan(COUNTS, structures=STRUCTURES[:4]))
     assert len(workload.structures("valid")) == 4
     assert workload.structures("test") == []
@@ -228,7 +230,7 @@ def test_an_empty_test_split_gives_no_test_questions_and_says_why(tmp_path):
 @pytest.mark.usefixtures("_impatient")
 def test_a_graph_that_gives_no_question_of_some_structures_keeps_the_rest_and_says_why(tmp_path):
     lines = [f"e0\tr0\te{leaf}" for leaf in range(1, 12)]
-    graph = import_graph([folder_of(tmp_path / "source", lines)], tmp_path / "graph", Choices())
+    graph = import_graph([folder_of(tmp_path / "source", lines)], tmp_path / "graph", ImportOptions())
     workload = sample(graph, tmp_path / "made", PLAN)
     assert "1-chain" in {structure.name for structure in workload.structures("train")}
     rows = workload.description["tallies"]["train"]
@@ -240,7 +242,9 @@ def test_a_graph_that_gives_no_question_of_some_structures_keeps_the_rest_and_sa
 
 @pytest.mark.usefixtures("_impatient")
 def test_nothing_at_all_is_an_error_and_leaves_no_folder(tmp_path):
-    graph = import_graph([folder_of(tmp_path / "source", ["e0\tr0\te1"], split=False)], tmp_path / "graph", Choices())
+    graph = import_graph(
+        [folder_of(tmp_path / "source", ["e0\tr0\te1"], split=False)], tmp_path / "graph", ImportOptions()
+    )
     plan = Plan(COUNTS, structures=(structure_named("2p"), structure_named("2i")))
     with pytest.raises(EmptyGraph, match="an edge would be used twice"):
         sample(graph, tmp_path / "made", plan)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.importing import Choices, import_graph
+from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.query.tree import Anchor, Intersect, Project, Query
 from halfgraph.workload.folder import Counts, Plan, Workload, sample
@@ -40,7 +40,7 @@ def tails_of(*splits: str) -> Tails:
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory) -> Graph:
-    return import_graph([SOURCE], tmp_path_factory.mktemp("codex") / "graph", Choices())
+    return import_graph([SOURCE], tmp_path_factory.mktemp("codex") / "graph", ImportOptions())
 
 
 @pytest.fixture(scope="module")

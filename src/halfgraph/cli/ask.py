@@ -21,7 +21,9 @@ def ask(
     run: RunFolder,
     sparql: Annotated[
         str | None,
-        typer.Argument(help="SPARQL query, a file with one, or - for standard input.", show_default=False),
+        typer.Argument(
+            metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.", show_default=False
+        ),
     ] = None,
     graph: RunGraph = None,
     top: Annotated[int, typer.Option(help="Number of predicted answers.")] = 10,
@@ -64,7 +66,7 @@ def ask(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Answer a SPARQL query: all exact answers first, then predictions, best first.
+    """Answer a SPARQL query: exact answers, then predictions.
 
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """

@@ -15,7 +15,7 @@ def calibrate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the sampled questions.")] = 0,
     json: Json = False,
 ) -> None:
-    """Fit score weights and confidence on validation data (also done by `train`).
+    """Fit score weights and confidence (also done by `train`).
 
     Example: halfgraph calibrate demo/run
     """

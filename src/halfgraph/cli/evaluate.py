@@ -23,7 +23,7 @@ def evaluate(
     runs: Annotated[
         list[Path],
         typer.Argument(
-            metavar="RUN...", help="Run folders: several seeds of a model, or models to compare.", show_default=False
+            metavar="RUN", help="Run folders: several seeds of a model, or models to compare.", show_default=False
         ),
     ],
     graph: RunGraph = None,
@@ -58,9 +58,10 @@ def evaluate(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Measure trained runs: AUC and APR as in the paper, filtered MRR and Hits@k, beside two baselines.
+    """Measure trained runs beside two baselines.
 
-    Without --workload or --queries, 1,000 questions of each query structure are sampled from the graph.
+    Prints AUC and APR as in the paper, and filtered MRR and Hits@k. Without --workload or --queries, 1,000 questions
+    of each query structure are sampled from the graph.
 
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """

@@ -14,7 +14,7 @@ from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlErr
 
 if TYPE_CHECKING:
     from halfgraph.graph.folder import Graph
-    from halfgraph.graph.importing import Choices
+    from halfgraph.graph.importing import ImportOptions
 
 
 Keep = Literal["keep", "drop"]
@@ -39,7 +39,7 @@ def import_(
     sources: Annotated[
         list[str],
         typer.Argument(
-            metavar="SOURCE...",
+            metavar="SOURCE",
             help="RDF, TSV or CSV files (also .gz), a folder with train/valid/test files, the URL of a SPARQL "
             "endpoint, - for standard input, or 'demo'.",
             show_default=False,
@@ -75,12 +75,12 @@ def import_(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Import RDF, TSV, a published split, a SPARQL endpoint or the demo into a graph folder.
+    """Import a graph from files, an endpoint or the demo.
 
     Example: halfgraph import people.ttl ontology.owl --types top --split 90/1/9 --out people
     """
     from halfgraph.graph.demo import CATALOGUE
-    from halfgraph.graph.files import Reading
+    from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.importing import import_graph, import_named
 
     remote = any("://" in source for source in sources)
@@ -90,7 +90,7 @@ def import_(
             show("statements", done=count)
 
         given = None if remote else format  # the pages of an endpoint are N-Triples
-        reading = Reading(given, skip_bad, header, blank_nodes, schema, base, remote, advance)
+        reading = ReadOptions(given, skip_bad, header, blank_nodes, schema, base, remote, advance)
         choices = _choices(
             types,
             split,
@@ -112,18 +112,18 @@ def import_(
     _print_import(graph, json, quiet)
 
 
-def _choices(types: str, split: str | None, **others: Any) -> "Choices":
+def _choices(types: str, split: str | None, **others: Any) -> "ImportOptions":
     """Return the choices of an import; `types` may be the path of a types file."""
-    from halfgraph.graph.importing import Choices
+    from halfgraph.graph.importing import ImportOptions
     from halfgraph.graph.splitting import Shares
 
     shares = None if split is None else Shares.parse(split)
     if types in ("nearest", "top", "one"):
-        return Choices(types=types, split=shares, **others)  # type: ignore[arg-type]
+        return ImportOptions(types=types, split=shares, **others)  # type: ignore[arg-type]
     if not Path(types).exists():
         problem = f'there is no file "{types}"'
         raise SettingError("--types", problem, advice="Pass nearest, top, one, or a file with two columns.")
-    return Choices(types_file=Path(types), split=shares, **others)
+    return ImportOptions(types_file=Path(types), split=shares, **others)
 
 
 def _pages(out: Path) -> Path:
@@ -174,7 +174,7 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
 
 
 def build(
-    source: Annotated[str, typer.Argument(help="Graph folder, or the URL of a SPARQL endpoint.")],
+    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Graph folder, or the URL of a SPARQL endpoint.")],
     out: Out,
     seeds: Annotated[
         Path | None, typer.Option(help="File with the seed entities, one per line.", show_default=False)
@@ -186,7 +186,7 @@ def build(
     namespace: Annotated[
         str | None, typer.Option(help="Keep only predicates whose IRI begins with this.", show_default=False)
     ] = None,
-    degree: Annotated[int, typer.Option(min=1, help="Remove entities of lower degree, until none is left.")] = 1,
+    degree: Annotated[int, typer.Option(min=1, help="Minimum degree of an entity.")] = 1,
     types: TypesOption = "nearest",
     untyped: UntypedOption = "vote",
     smallest_type: SmallestOption = 1,
@@ -197,12 +197,14 @@ def build(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Build a data set as in the paper: seeds, hops, a degree threshold, types and a split.
+    """Build a data set as in the paper.
+
+    It has the triples near seed entities, between entities of a minimum degree, with types and a split.
 
     Example: halfgraph build dbpedia --seeds cities.txt --namespace http://dbpedia.org/ontology/ --degree 10
     --types top --out db18
     """
-    from halfgraph.graph.building import Recipe, build, query_seeds, read_seeds
+    from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds
     from halfgraph.graph.folder import Graph, refuse_existing
 
     refuse_existing(out, made_by="the graph")
@@ -217,7 +219,7 @@ def build(
         else:
             large = Graph.open(source)
             names = query_seeds(large, _store_query(seeds_query, large)) if seeds_query is not None else names
-        graph = build(large, out, Recipe(names, hops, namespace, degree), choices, source)
+        graph = build(large, out, SelectionRecipe(names, hops, namespace, degree), choices, source)
         shutil.rmtree(_pages(out), ignore_errors=True)
     _print_import(graph, json, quiet)
 
@@ -246,8 +248,8 @@ def _fetch_neighbourhood(
     """Download what an endpoint has around the seeds; return it as a graph, with the seeds that are in it."""
     from pyoxigraph import NamedNode
 
-    from halfgraph.graph.files import Reading
-    from halfgraph.graph.importing import Choices, import_graph
+    from halfgraph.graph.files import ReadOptions
+    from halfgraph.graph.importing import ImportOptions, import_graph
     from halfgraph.graph.remote import Endpoint, neighbourhood, select
 
     endpoint = Endpoint(address, page_size=ask["page_size"], pause=ask["pause"])
@@ -260,7 +262,7 @@ def _fetch_neighbourhood(
     with _kept_if_any(_pages(out)):
         pages = neighbourhood(endpoint, seeds, _pages(out), hops=hops, namespace=namespace, progress=ask["progress"])
     shutil.rmtree(_pages(out) / "graph", ignore_errors=True)
-    choices = Choices(reading=Reading(one_document=True))
+    choices = ImportOptions(reading=ReadOptions(one_document=True))
     graph = import_graph(pages, _pages(out) / "graph", choices, named=[address])
     used = [seed for seed in seeds if seed in graph.entities]
     if len(used) < len(seeds):

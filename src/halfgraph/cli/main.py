@@ -23,7 +23,6 @@ from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
     name="halfgraph",
-    help="Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode=None,
@@ -41,7 +40,10 @@ def _version(wanted: bool) -> None:
 def _options(
     _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
 ) -> None:
-    """Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions."""
+    """Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions.
+
+    Example: halfgraph import demo --split 90/1/9 --out graph; halfgraph train graph --out run; halfgraph serve run
+    """
 
 
 app.command("import")(import_)

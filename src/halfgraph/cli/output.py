@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from halfgraph.answering.schema import certainty, status
-
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -91,6 +89,8 @@ def progress(quiet: bool) -> Iterator[ProgressDisplay]:
 
 def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
     """Print the answers, known ones first, then how the query was read and where it fails."""
+    from halfgraph.answering.schema import certainty
+
     known = [("known", _row(row), "", row.type or "", _short(row, short)) for row in answers.known[:MAX_KNOWN]]
     predicted = [("predicted", row.label, certainty(row), row.type, short(row.entity)) for row in answers.predicted]
     title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
@@ -169,6 +169,8 @@ def _likely(node: "QueryNode") -> str:
 
 def print_witness(witness: "Witness") -> None:
     """Print why an entity is an answer, triple by triple."""
+    from halfgraph.answering.schema import status
+
     answer = witness.answer
     confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.0%}"
     title = f"{answer.label} is {'known' if answer.known else f'predicted{confidence}'}"

@@ -12,12 +12,14 @@ from halfgraph.cli.output import note, print_json, print_table
 
 def query(
     folder: GraphFolder,
-    sparql: Annotated[str, typer.Argument(help="SPARQL query, a file with one, or - for standard input.")],
+    sparql: Annotated[
+        str, typer.Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
+    ],
     view: View = "whole",
     top: Annotated[int, typer.Option(min=1, help="Number of answers to show.")] = 10,
     json: Json = False,
 ) -> None:
-    """Show how a SPARQL query is read, as a drawing and by its structure, and its exact answers.
+    """Show how a SPARQL query is read, and answer it exactly.
 
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """

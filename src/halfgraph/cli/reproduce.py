@@ -41,7 +41,7 @@ def reproduce(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train and measure the paper's ten rows on a graph, and write its Table 2.
+    """Reproduce the paper's Table 2 on a graph.
 
     It can be interrupted at any time and continues when called again. Every row gets the same number of steps.
 

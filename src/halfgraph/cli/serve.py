@@ -31,7 +31,9 @@ def serve(
         Literal["plain", "json", "none"], typer.Option(help="Format of the request log on stderr.")
     ] = "plain",
 ) -> None:
-    """Serve a trained run over HTTP: /sparql (exact), /sparql/predict, /api and a web page. Ctrl-C stops it.
+    """Serve a trained run over HTTP.
+
+    /sparql answers exactly, /sparql/predict also predicts, /api returns JSON, and / is a web page. Ctrl-C stops it.
 
     Example: halfgraph serve demo/run --view train
     """

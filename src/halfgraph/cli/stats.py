@@ -19,7 +19,9 @@ def stats(
         Path | None, typer.Option(help="Write a picture of degrees and types to this file.", show_default=False)
     ] = None,
 ) -> None:
-    """Describe a graph: counts, types, degrees, frequent relations and leakage between its splits.
+    """Describe a graph.
+
+    Prints counts, types, degrees, frequent relations, and leakage between its splits.
 
     Example: halfgraph stats people --plot people.png
     """

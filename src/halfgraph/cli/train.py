@@ -22,7 +22,7 @@ def train(
     questions: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[WORKLOAD]",
+            metavar="WORKLOAD",
             help="Workload folder; by default questions are sampled during training.",
             show_default=False,
         ),
@@ -53,7 +53,9 @@ def train(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Train a model of a graph. Press Ctrl-C at any time and continue later with --resume.
+    """Train a model of a graph.
+
+    Press Ctrl-C at any time and continue later with --resume.
 
     Example: halfgraph train people --minutes 10 --out runs/people
     """

@@ -54,7 +54,9 @@ def sample(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Sample questions from a graph: for training, and held-out ones that the training triples cannot answer.
+    """Sample questions from a graph.
+
+    Held-out questions cannot be answered with the training triples alone.
 
     Example: halfgraph sample people --two-edges 100000 --three-edges 100000 --test 1000 --out questions
     """

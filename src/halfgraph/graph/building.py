@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, RdfFormat, parse
 
 from halfgraph.errors import EmptyGraph, InputError, UnknownName
-from halfgraph.graph.files import Reading, excerpt, lines_of, open_input
+from halfgraph.graph.files import ReadOptions, excerpt, lines_of, open_input
 from halfgraph.graph.folder import ASIDE, Graph
-from halfgraph.graph.importing import Choices, make_graph
+from halfgraph.graph.importing import ImportOptions, make_graph
 from halfgraph.graph.rdf import Sorter
 from halfgraph.graph.statements import LABELS, SCHEMA, TYPE, Statements
 from halfgraph.graph.store import open_store
@@ -21,7 +21,7 @@ Triples = NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Recipe:
+class SelectionRecipe:
     """Options of the recipe; the defaults keep the whole graph."""
 
     seeds: Sequence[str] | None = None  # names; None: every entity
@@ -30,7 +30,7 @@ class Recipe:
     degree: int = 1
 
 
-def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices, source: str | None = None) -> Graph:
+def build(graph: Graph, out: Path, recipe: SelectionRecipe, choices: ImportOptions, source: str | None = None) -> Graph:
     """Make a new graph by the recipe; `source` is the name of the old one, by default its path."""
     triples = select(graph, recipe)
     if not len(triples):
@@ -50,7 +50,7 @@ def build(graph: Graph, out: Path, recipe: Recipe, choices: Choices, source: str
     return make_graph(_gatherer(graph, triples), out, choices, provenance)
 
 
-def select(graph: Graph, recipe: Recipe) -> Triples:
+def select(graph: Graph, recipe: SelectionRecipe) -> Triples:
     """Return the triples near the seeds, in the namespace, between entities of the minimum degree."""
     triples = graph.whole.triples()
     if recipe.namespace is not None:
@@ -135,7 +135,7 @@ def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
         names = [*statements.names, *statements.relations]
         known = {graph.namer.iri(name): name for name in (*names, *graph.types.names)}
         described = {str(graph.namer.term(name)) for name in names}
-        sorter = Sorter(statements, "train", Reading(), blank="_:{}".format, known=known)
+        sorter = Sorter(statements, "train", ReadOptions(), blank="_:{}".format, known=known)
         sorter.sort_all(_descriptions(graph, described))
 
     return gather

@@ -37,7 +37,7 @@ SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to skip such li
 
 
 @dataclass(frozen=True)
-class Reading:
+class ReadOptions:
     """How files are read: format, malformed lines, blank nodes, schema statements."""
 
     format: str | None = None  # a key of TABLES or RDF_FORMATS (default: by file extension)

@@ -16,7 +16,7 @@ from pyoxigraph import Literal as RdfLiteral
 from halfgraph import __version__
 from halfgraph.errors import EmptyGraph, InputError, suggest
 from halfgraph.graph.demo import NamedTriples
-from halfgraph.graph.files import Reading, excerpt
+from halfgraph.graph.files import ReadOptions, excerpt
 from halfgraph.graph.folder import (
     ASIDE,
     DESCRIPTION,
@@ -38,10 +38,10 @@ from halfgraph.graph.types import How, Untyped
 
 
 @dataclass(frozen=True)
-class Choices:
+class ImportOptions:
     """Options of an import: reading, types, labels and the split."""
 
-    reading: Reading = field(default_factory=Reading)
+    reading: ReadOptions = field(default_factory=ReadOptions)
     types: How = "nearest"
     types_file: Path | None = None
     labels_files: tuple[Path, ...] = ()
@@ -53,7 +53,9 @@ class Choices:
     seed: int = 0
 
 
-def import_graph(sources: Sequence[Path], out: Path, choices: Choices, named: Sequence[str] | None = None) -> Graph:
+def import_graph(
+    sources: Sequence[Path], out: Path, choices: ImportOptions, named: Sequence[str] | None = None
+) -> Graph:
     """Import files or folders into a new graph folder; `named` replaces the paths in the provenance."""
     files = [file for source in sources for file in files_of(source)]
     choices = _with_files_beside(sources, choices)
@@ -66,7 +68,7 @@ def import_graph(sources: Sequence[Path], out: Path, choices: Choices, named: Se
     return make_graph(gather, out, choices, {"sources": list(sources_named)})
 
 
-def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) -> Graph:
+def import_named(graph: NamedTriples, out: Path, choices: ImportOptions, source: str) -> Graph:
     """Import triples in memory, such as those of the demo, into a new graph folder."""
     namer = Namer(graph.base)
 
@@ -82,7 +84,9 @@ def import_named(graph: NamedTriples, out: Path, choices: Choices, source: str) 
     return make_graph(gather, out, choices, {"sources": [source], "base": graph.base, "attribution": graph.attribution})
 
 
-def make_graph(gather: Callable[[Statements], None], out: Path, choices: Choices, provenance: dict[str, Any]) -> Graph:
+def make_graph(
+    gather: Callable[[Statements], None], out: Path, choices: ImportOptions, provenance: dict[str, Any]
+) -> Graph:
     """Import the statements that `gather` adds; the folder is complete or does not exist."""
     namer = Namer(provenance.get("base") or choices.reading.base)
     with new_folder(out, made_by="the graph") as folder:
@@ -108,7 +112,7 @@ def _without_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:
+def _with_files_beside(sources: Sequence[Path], choices: ImportOptions) -> ImportOptions:
     """Return the choices with the types and labels files of a source folder, where none were given."""
     folder = next((source for source in sources if source.is_dir()), None)
     if folder is None:
@@ -119,7 +123,7 @@ def _with_files_beside(sources: Sequence[Path], choices: Choices) -> Choices:
     return replace(choices, types_file=types, labels_files=labels)
 
 
-def _read_files(statements: Statements, namer: Namer, choices: Choices) -> None:
+def _read_files(statements: Statements, namer: Namer, choices: ImportOptions) -> None:
     """Add the types and labels of separate files."""
     skip_bad = choices.reading.skip_bad
     if choices.types_file is not None:
@@ -166,7 +170,7 @@ def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[st
             raise InputError(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
-def _parts(statements: Statements, choices: Choices, provenance: Mapping[str, Any]) -> dict[str, Triples]:
+def _parts(statements: Statements, choices: ImportOptions, provenance: Mapping[str, Any]) -> dict[str, Triples]:
     """Return the triples of each split by provisional ids, without self-loops if these are dropped."""
     parts = {name: statements.splits[name].stacked() for name in SPLITS if statements.splits.get(name)}
     for name, triples in parts.items():
@@ -191,7 +195,9 @@ def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> Empty
     )
 
 
-def _write(folder: Path, statements: Statements, namer: Namer, choices: Choices, provenance: Mapping[str, Any]) -> None:
+def _write(
+    folder: Path, statements: Statements, namer: Namer, choices: ImportOptions, provenance: Mapping[str, Any]
+) -> None:
     """Number, split and write the graph."""
     parts = _parts(statements, choices, provenance)
     graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
@@ -246,7 +252,9 @@ def _concatenated(parts: dict[str, Triples], names: Sequence[str], *, forget: bo
     return chosen[0] if len(chosen) == 1 else np.concatenate(chosen or [np.empty((0, 3), np.int32)])
 
 
-def report(statements: Statements, given: int, counts: Mapping[str, int], choices: Choices) -> list[dict[str, Any]]:
+def report(
+    statements: Statements, given: int, counts: Mapping[str, int], choices: ImportOptions
+) -> list[dict[str, Any]]:
     """Return what was read: rows of `what`, `count` and `used_for`."""
     seen = statements.counts
     used = sum(counts[name] for name in SPLITS if name in counts)

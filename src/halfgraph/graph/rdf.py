@@ -12,7 +12,7 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Trip
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph.errors import InputError
-from halfgraph.graph.files import BROKEN, SKIP, SKIP_OR_CONVERT, Reading, broken_off, excerpt, is_full, lines_of
+from halfgraph.graph.files import BROKEN, SKIP, SKIP_OR_CONVERT, ReadOptions, broken_off, excerpt, is_full, lines_of
 from halfgraph.graph.statements import LABELS, SCHEMA, SUB_CLASS_OF, TYPE, Statements, label_rank
 
 RDF_FORMATS = {
@@ -34,7 +34,9 @@ _PLACE = re.compile(r"Parser error (at|between) .*?: ", re.DOTALL)
 _REST_IS_LOST = re.compile("UTF-8|end of file|Line jumps")
 
 
-def read_rdf(stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: Reading) -> None:
+def read_rdf(
+    stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: ReadOptions
+) -> None:
     """Read an RDF file and sort its statements into triples, types, labels and others."""
     sorter = Sorter(into, split, reading, datasets=syntax.supports_datasets)
     if reading.skip_bad and syntax in LINE_FORMATS:
@@ -116,7 +118,7 @@ class Sorter:
         self,
         into: Statements,
         split: str,
-        reading: Reading,
+        reading: ReadOptions,
         *,
         datasets: bool = True,  # whether there may be named graphs
         blank: Callable[[str], str] | None = None,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import IO
 
 from halfgraph.errors import InputError, SettingError
-from halfgraph.graph.files import SKIP, STANDARD_INPUT, Reading, excerpt, lines_of, open_input
+from halfgraph.graph.files import SKIP, STANDARD_INPUT, ReadOptions, excerpt, lines_of, open_input
 from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
 from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 
@@ -14,7 +14,7 @@ TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
 KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 
 
-def read_file(path: Path, split: str, into: Statements, reading: Reading) -> None:
+def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
     """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
     with open_input(path) as stream:
@@ -44,7 +44,9 @@ def format_of(path: Path) -> str:
     )
 
 
-def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into: Statements, reading: Reading) -> None:
+def _read_table(
+    stream: IO[bytes], path: Path, separator: str, split: str, into: Statements, reading: ReadOptions
+) -> None:
     """Add the rows of a TSV or CSV file as triples."""
     triples, names, relations = into.split(split), into.names, into.relations
     add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
@@ -63,7 +65,7 @@ def _read_table(stream: IO[bytes], path: Path, separator: str, split: str, into:
 
 
 def _rows(
-    stream: IO[bytes], path: Path, separator: str, into: Statements, reading: Reading
+    stream: IO[bytes], path: Path, separator: str, into: Statements, reading: ReadOptions
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield the line number and cells of each row; skip empty lines."""
     lines = lines_of(stream, path, into.counts, reading.skip_bad)
@@ -75,7 +77,7 @@ def _rows(
 
 
 def _quoted_rows(
-    lines: Iterator[tuple[int, str]], path: Path, into: Statements, reading: Reading
+    lines: Iterator[tuple[int, str]], path: Path, into: Statements, reading: ReadOptions
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield each row of a CSV file, whose quotes may hold commas and line ends, with its first line number."""
     number = 0
@@ -97,7 +99,9 @@ def _quoted_rows(
             _refuse(f"not CSV: {error}", path, first, into, reading, runs_on=number > first)
 
 
-def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: Reading) -> None:
+def _refuse_row(
+    cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: ReadOptions
+) -> None:
     """Count a row as malformed, or raise InputError."""
     format_name = "tab" if separator == "\t" else "comma"
     shown = excerpt("<TAB>".join(cells) if separator == "\t" else ",".join(cells))
@@ -108,7 +112,7 @@ def _refuse_row(cells: list[str], path: Path, number: int, separator: str, into:
 
 
 def _refuse(
-    problem: str, path: Path, number: int, into: Statements, reading: Reading, *, runs_on: bool = False
+    problem: str, path: Path, number: int, into: Statements, reading: ReadOptions, *, runs_on: bool = False
 ) -> None:
     """Count a line as malformed, or raise InputError; always raise if the row spans several lines."""
     if runs_on:
@@ -148,7 +152,7 @@ def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
 
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
     """Yield the line number and the first two columns of each row."""
-    reading = Reading(skip_bad=skip_bad)
+    reading = ReadOptions(skip_bad=skip_bad)
     separator = "," if ".csv" in path.suffixes[-2:] else "\t"
     with open_input(path) as stream:
         for number, cells in _rows(stream, path, separator, into, reading):
