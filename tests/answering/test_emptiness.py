@@ -74,7 +74,7 @@ def test_with_answers_there_is_nothing_to_explain(engine):
     assert engine.ask("SELECT ?x { ?x <lives_in> <city0> }").explanation.empty is None
 
 
-def test_out_of_time_nothing_is_said(engine):
+def test_out_of_time_there_is_no_reason(engine):
     query = engine.templates.read(PLACES).query
     emptiness = Emptiness(engine.store, engine.names, engine.known, seconds=0)
     assert emptiness.why(query, variable_names(query)) is None

@@ -38,6 +38,6 @@ def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(gra
     assert len({(one.subject, one.predicate, one.object) for one in needed}) == count
 
 
-def test_a_place_that_cannot_be_written_is_said_so(tmp_path):
+def test_a_file_that_cannot_be_written_is_reported(tmp_path):
     with pytest.raises(FolderError):
         write_proposed(tmp_path / "no" / "where.nq", [], "run", TEXT)

@@ -17,7 +17,7 @@ def test_an_entity_is_found_by_name_iri_prefixed_name_or_label(graph, text):
     assert names.entity(names.resolve(text)).label == "person3"
 
 
-def test_the_nearest_names_are_told_for_one_that_is_not_there(graph):
+def test_an_unknown_name_is_reported_with_similar_ones(graph):
     with pytest.raises(UnknownName) as caught:
         EntityNames(graph).resolve(":persn3")
     assert "http://halfgraph.local/person3" in caught.value.nearest

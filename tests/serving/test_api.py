@@ -1,4 +1,4 @@
-"""The JSON API: what the contract says, by example and by what its own description lets schemathesis ask."""
+"""The JSON API: by example, and by schemathesis from its own description."""
 
 import httpx
 import pytest
@@ -17,9 +17,9 @@ def found(answer: httpx.Response) -> dict:
 
 def error(answer: httpx.Response, status: int) -> dict:
     assert answer.status_code == status, answer.text
-    told = answer.json()["error"]
-    assert set(told) == {"message", "line", "column", "nearest", "advice"}
-    return told
+    fault = answer.json()["error"]
+    assert set(fault) == {"message", "line", "column", "nearest", "advice"}
+    return fault
 
 
 def test_asking_gives_known_and_predicted_answers_and_how_the_query_was_understood(client):
@@ -39,15 +39,15 @@ def test_an_answer_is_explained_by_triples(client):
     assert [triple["known"] for triple in witness["triples"]] == [False]
 
 
-def test_a_mistake_in_a_query_is_told_with_its_place(client):
-    told = error(client.post("/api/ask", json={"query": "SELECT ?x {\n ?x ?y }"}), 400)
-    assert (told["line"], told["column"]) == (2, 8)
+def test_a_syntax_error_has_its_position(client):
+    fault = error(client.post("/api/ask", json={"query": "SELECT ?x {\n ?x ?y }"}), 400)
+    assert (fault["line"], fault["column"]) == (2, 8)
 
 
-def test_a_misspelt_name_is_told_with_the_nearest(client):
-    told = error(client.post("/api/ask", json={"query": PEOPLE.replace("livesIn", "livesAt")}), 400)
-    assert f"{EX}livesIn" in " ".join(told["nearest"]) or "livesIn" in " ".join(told["nearest"])
-    assert told["line"] == 1
+def test_a_misspelt_name_is_reported_with_similar_ones(client):
+    fault = error(client.post("/api/ask", json={"query": PEOPLE.replace("livesIn", "livesAt")}), 400)
+    assert f"{EX}livesIn" in " ".join(fault["nearest"]) or "livesIn" in " ".join(fault["nearest"])
+    assert fault["line"] == 1
 
 
 @pytest.mark.parametrize(
@@ -82,8 +82,8 @@ def test_an_entity_has_its_neighbours_both_ways_and_its_literals(client):
 
 
 def test_an_unknown_entity_is_404_with_the_nearest(client):
-    told = error(client.get("/api/entity", params={"iri": f"{EX}persn7"}), 404)
-    assert f"{EX}person7" in told["nearest"]
+    fault = error(client.get("/api/entity", params={"iri": f"{EX}persn7"}), 404)
+    assert f"{EX}person7" in fault["nearest"]
 
 
 def test_info_tells_graph_model_limits_and_versions_but_no_paths(client, run_folder):

@@ -1,4 +1,4 @@
-"""The application as a whole: the page or how to build it, a good end, and errors at the start."""
+"""The application: the page or how to build it, shutdown, and errors at the start."""
 
 import asyncio
 import json
@@ -42,7 +42,7 @@ def started(*options: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([PROGRAM, "serve", *options], capture_output=True, text=True, timeout=100)
 
 
-def test_what_keeps_the_server_from_starting_is_told_in_a_line(run_folder, tmp_path):
+def test_an_error_at_the_start_is_one_line(run_folder, tmp_path):
     ended = started(str(tmp_path), "--port", "0")
     assert ended.returncode == 1
     assert "no run here" in ended.stderr.splitlines()[-1]
@@ -50,7 +50,7 @@ def test_what_keeps_the_server_from_starting_is_told_in_a_line(run_folder, tmp_p
     assert "--workers" in started(str(run_folder), "--workers", "0").stderr
 
 
-def test_a_worker_that_cannot_open_the_run_is_told(run_folder, tmp_path):
+def test_a_worker_that_cannot_open_the_run_is_reported(run_folder, tmp_path):
     broken = tmp_path / "run"
     broken.mkdir()
     for name in ("config.toml", "provenance.json"):
@@ -67,7 +67,7 @@ def test_the_server_itself_does_without_torch():
     assert found.stdout.split() == ["False", "False"]
 
 
-def test_a_port_that_is_taken_is_told():
+def test_a_port_in_use_is_reported():
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
@@ -75,7 +75,7 @@ def test_a_port_that_is_taken_is_told():
             listening("127.0.0.1", taken.getsockname()[1])
 
 
-def test_any_free_port_is_told_in_the_address():
+def test_a_free_port_is_in_the_address():
     with listening("127.0.0.1", 0) as listener:
         assert address(listener) == f"http://127.0.0.1:{listener.getsockname()[1]}/"
 

@@ -1,4 +1,4 @@
-"""Names as they are typed: by any word, in any case, with a typing mistake, or by IRI; the best known first."""
+"""Completion: by any word, in any case, with a typo, or by IRI; most connected names first."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_the_best_known_come_first(completion):
     assert {item.type for item in found} >= {f"{EX}City"}
 
 
-def test_a_typing_mistake_does_not_matter(completion):
+def test_a_typo_does_not_matter(completion):
     assert "inCountry" in labels(completion, "inCuontry")
     assert labels(completion, "countyr1")[0] == "country1"
 

@@ -1,4 +1,4 @@
-"""The SPARQL endpoints over HTTP: every format, predictions after what is known, limits that are told."""
+"""The SPARQL endpoints over HTTP: formats, predictions after known rows, and limits."""
 
 import csv
 import io

@@ -69,7 +69,7 @@ def test_sparqlwrapper_reads_predictions(wrapper, known):
     assert [row["_source"]["value"] for row in rows] == ["known"] * len(known) + ["predicted"] * 2
 
 
-def test_sparqlwrapper_tells_a_mistake(wrapper):
+def test_sparqlwrapper_reports_a_syntax_error(wrapper):
     from SPARQLWrapper.SPARQLExceptions import QueryBadFormed
 
     asking = wrapper("/sparql")

@@ -34,7 +34,7 @@ def test_a_file_of_examples_comes_first(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"examples": [{"title": "x"}]}', "\xff"])
-def test_a_file_that_cannot_be_read_is_told(tmp_path, text):
+def test_an_unreadable_file_is_reported(tmp_path, text):
     (tmp_path / "examples.json").write_bytes(text.encode("latin-1"))
     with pytest.raises(InputError, match="examples"):
         from_file(tmp_path / "examples.json")

@@ -1,4 +1,4 @@
-"""What every answer has, and 1,000 malformed requests: always a 4xx, never a hang, and the server goes on."""
+"""Headers of every response, and 1,000 malformed requests: always a 4xx, never a hang, and the server goes on."""
 
 import gzip
 import json

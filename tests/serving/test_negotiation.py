@@ -1,4 +1,4 @@
-"""Which format is chosen: q-values, the more specific range before the wider, the server's order among equals."""
+"""Content negotiation: q-values, specific ranges before wide ones, the order of the server among equals."""
 
 import pytest
 from hypothesis import given

@@ -37,7 +37,7 @@ def yes(answer: httpx.Response) -> bool:
 
 
 def refused(answer: httpx.Response, status: int) -> None:
-    """Nothing; the answer is an error in our shape."""
+    """Assert that the answer is an error with the common body."""
     assert answer.status_code == status, answer.text
     assert set(answer.json()["error"]) == {"message", "line", "column", "nearest", "advice"}
 

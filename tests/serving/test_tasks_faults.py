@@ -35,7 +35,7 @@ def ask(server: Running, query: str, path: str = "/sparql") -> httpx.Response:
 
 
 def until(true: Callable[[], bool], seconds: float = 60.0) -> None:
-    """Nothing, once something is true."""
+    """Wait until a condition is true."""
     end = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < end
@@ -58,7 +58,7 @@ def test_a_slow_query_is_cut_at_its_limit_while_others_go_on(strict):
     assert ask(strict, QUICK).status_code == 200
 
 
-def test_queries_beyond_the_queue_are_told_when_to_come_back(strict):
+def test_queries_beyond_the_queue_get_503_with_retry_after(strict):
     with ThreadPoolExecutor(6) as pool:
         codes = [one.status_code for one in pool.map(lambda _: ask(strict, SLOW), range(6))]
     assert set(codes) == {503, 504}

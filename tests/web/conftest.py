@@ -1,4 +1,4 @@
-"""A real server on a small run of the demo graph, and Debian's chromium with an eye on what it does."""
+"""A server of a small run of the demo graph, and Debian's Chromium."""
 
 import os
 import socket
@@ -23,7 +23,7 @@ PATIENCE = 120  # seconds for the server to come up
 
 
 def halfgraph(*words: str) -> None:
-    """Nothing; a command that has to work."""
+    """Run a command that must succeed."""
     done = subprocess.run([HALFGRAPH, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -48,9 +48,9 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def address(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server that serves the run."""
     port, log = free_port(), tmp_path_factory.mktemp("log") / "server.txt"
-    with log.open("w") as told:
+    with log.open("w") as output:
         command = [str(HALFGRAPH), "serve", str(run_folder), "--view", "train", "--log", "none", "--port", str(port)]
-        server = subprocess.Popen(command, stdout=told, stderr=told, env=os.environ | {"OMP_NUM_THREADS": "1"})
+        server = subprocess.Popen(command, stdout=output, stderr=output, env=os.environ | {"OMP_NUM_THREADS": "1"})
     try:
         wait_for(f"http://127.0.0.1:{port}", server, log)
         yield f"http://127.0.0.1:{port}"
@@ -60,7 +60,7 @@ def address(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Nothing, when the server answers."""
+    """Wait until the server answers."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
         assert server.poll() is None, log.read_text()
@@ -85,7 +85,7 @@ def browser() -> Iterator[Browser]:
 
 @dataclass
 class Visit:
-    """A visit to the page, which remembers every request and everything that went wrong."""
+    """A visit to the page, with its requests and errors."""
 
     page: Page
     address: str
@@ -93,7 +93,7 @@ class Visit:
     faults: list[str] = field(default_factory=list)
 
     def watch(self) -> "Visit":
-        """The visit, with its eyes open."""
+        """Record the requests and errors of the page."""
         self.page.set_default_timeout(15_000)
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
@@ -101,7 +101,7 @@ class Visit:
         return self
 
     def heard(self, message: ConsoleMessage) -> None:
-        """Nothing; a 4xx that a test provokes is the browser's remark, all else counts."""
+        """Record errors and warnings; a 4xx response that a test provokes is not one."""
         if message.type in ("error", "warning") and "the server responded with a status of 4" not in message.text:
             self.faults.append(message.text)
 
@@ -119,10 +119,10 @@ class Visit:
         return self.page
 
     def shoot(self, name: str, *, whole: bool = False) -> None:
-        """Nothing; a picture for the artefacts of CI."""
+        """Take a screenshot for the artefacts of CI."""
         folder = ROOT / "build" / "screenshots"
         folder.mkdir(parents=True, exist_ok=True)
-        self.page.wait_for_timeout(250)  # what moves has arrived
+        self.page.wait_for_timeout(250)  # animations have ended
         self.page.screenshot(path=folder / f"{name}.png", full_page=whole)
 
 

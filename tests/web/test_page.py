@@ -279,7 +279,7 @@ def test_a_narrow_screen_never_scrolls_sideways(phone: Visit, query: str) -> Non
     assert overflow(page) == 0
 
 
-def test_the_page_is_dark_where_the_system_is_and_light_when_told_so(night: Visit) -> None:
+def test_the_page_is_dark_where_the_system_is_and_light_by_choice(night: Visit) -> None:
     page = night.ask(LEFT)
     paper = "getComputedStyle(document.documentElement).backgroundColor.match(/\\d+/g).map(Number)"
     assert max(page.evaluate(paper)) < 60
@@ -318,7 +318,7 @@ def test_axe_finds_nothing_serious_in_panels_and_menus(visit: Visit) -> None:
     assert serious(page) == []
 
 
-def test_a_server_that_is_gone_is_said_and_the_question_asked_again_when_it_is_back(visit: Visit) -> None:
+def test_an_unreachable_server_is_reported_and_the_query_repeated_when_it_is_back(visit: Visit) -> None:
     page = visit.open()
     page.wait_for_selector(".begin a")
     page.route("**/api/**", lambda route: route.abort())

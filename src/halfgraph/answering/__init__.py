@@ -1,1 +1,1 @@
-"""The use of it: exact answers first, then the likely ones."""
+"""The engine that answers SPARQL queries: exact answers, predictions and explanations."""

@@ -1,4 +1,4 @@
-"""Missing triples as RDF for a triple store: the statements in a named graph, what is known of them in another."""
+"""Missing triples as N-Quads: the triples in one named graph, their confidence and provenance in another."""
 
 import hashlib
 import time
@@ -18,19 +18,19 @@ TERMS = "urn:halfgraph:terms:"  # confidence, supports
 
 
 def missing(witnesses: Iterable[Witness]) -> dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]]:
-    """The triples that witnesses need and the graph lacks, each once, with the answers that each supports."""
-    found: dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]] = {}
+    """Return the missing triples of witnesses, each once, with the answers that it supports."""
+    triples: dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]] = {}
     for witness in witnesses:
         answer = NamedEntity(witness.answer.entity, witness.answer.label)
         for triple in witness.triples:
             if not triple.known and not triple.negated:
                 key = (triple.subject.entity, triple.predicate.entity, triple.object.entity)
-                found.setdefault(key, (triple, []))[1].append(answer)
-    return found
+                triples.setdefault(key, (triple, []))[1].append(answer)
+    return triples
 
 
 def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
-    """The missing triples as quads, with their confidence, the answers that they support, and where they are from."""
+    """Return the missing triples as quads, with confidence, supported answers and provenance."""
     name = hashlib.sha256(f"{run}\n{query}".encode()).hexdigest()[:12]
     graph, about = NamedNode(f"urn:halfgraph:proposed:{name}"), NamedNode(f"urn:halfgraph:proposed:{name}:about")
     activity = NamedNode(f"urn:halfgraph:asked:{name}")
@@ -53,9 +53,9 @@ def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
 def _statement(
     triple: WitnessTriple, answers: Sequence[NamedEntity], statement: NamedNode, graph: NamedNode, about: NamedNode
 ) -> list[Quad]:
-    """One triple in its graph, and what is known of it by RDF's reification."""
+    """A triple in its graph, and its reification with confidence and answers."""
     subject, predicate, object_ = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
-    said: list[tuple[str, NamedNode | BlankNode | Literal]] = [
+    properties: list[tuple[str, NamedNode | BlankNode | Literal]] = [
         (TYPE, NamedNode(f"{RDF}Statement")),
         (f"{RDF}subject", subject),
         (f"{RDF}predicate", predicate),
@@ -64,10 +64,10 @@ def _statement(
         *((f"{TERMS}supports", _term(answer)) for answer in answers),
     ]
     if triple.confidence is not None:
-        said.append((f"{TERMS}confidence", Literal(str(triple.confidence), datatype=NamedNode(f"{XSD}decimal"))))
+        properties.append((f"{TERMS}confidence", Literal(str(triple.confidence), datatype=NamedNode(f"{XSD}decimal"))))
     return [
         Quad(subject, predicate, object_, graph),
-        *(Quad(statement, NamedNode(name), value, about) for name, value in said),
+        *(Quad(statement, NamedNode(name), value, about) for name, value in properties),
     ]
 
 
@@ -77,9 +77,9 @@ def _term(entity: NamedEntity) -> NamedNode | BlankNode:
 
 
 def write_proposed(path: Path, witnesses: Sequence[Witness], run: str, query: str) -> int:
-    """How many missing triples were written to a file of N-Quads."""
+    """Write the missing triples to a file; return their number."""
     try:
         path.write_bytes(serialize(proposed(witnesses, run, query), format=RdfFormat.N_QUADS) or b"")
     except OSError as error:
-        raise FolderError(path, f"cannot be written: {error.strerror}", advice="Choose another place.") from error
+        raise FolderError(path, f"cannot be written: {error.strerror}", advice="Choose another file.") from error
     return len(missing(witnesses))

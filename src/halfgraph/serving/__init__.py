@@ -1,1 +1,1 @@
-"""For people and programs: a standard SPARQL endpoint with predictions, a JSON API and a page."""
+"""The HTTP server: SPARQL endpoints, a JSON API and a web page."""

@@ -37,7 +37,7 @@ class Reply:
 
 
 class Problem(Exception):
-    """A request that is not answered as asked, with its status."""
+    """A request that fails, with its HTTP status."""
 
     def __init__(
         self,

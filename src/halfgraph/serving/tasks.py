@@ -40,7 +40,7 @@ Job = Mapping[str, Any]
 
 
 def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
-    """Load an engine on one thread with its store open; return what the server is told, and what handles jobs."""
+    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
     import torch
 
     torch.set_num_threads(1)
