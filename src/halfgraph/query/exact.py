@@ -25,7 +25,7 @@ from halfgraph.query.tree import (
     Query,
     Union,
     check_negations,
-    has_union,
+    has_choice,
     nodes,
     shared_variables,
     type_of,
@@ -123,7 +123,7 @@ class Exact:
         for first in range(0, len(values), size):
             column: Column = values[first : first + size] if size > 1 else int(values[first])
             yield from self._trees(pin(query, shared[0], column))
-        if self.relaxed or has_union(query):  # a branch may not need the variable
+        if self.relaxed or has_choice(query):  # a branch may not need the variable
             yield from self._trees(replace_node(query, shared[0], NOTHING))
 
     def answer_sets(self, batch: Batch, threads: int | None = None) -> Ragged:

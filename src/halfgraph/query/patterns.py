@@ -14,7 +14,7 @@ from halfgraph.query.tree import (
     Union,
     check_negations,
     children,
-    has_union,
+    has_choice,
     is_variable,
     nodes,
     shared_variables,
@@ -81,7 +81,7 @@ def flatten(query: Query, target: str = "answer") -> Group:
 
 def _flatten(query: Query, target: str, used: int) -> Group:
     """Return the patterns of a query, its variables numbered after `used`."""
-    if has_union(query, negated=False) and shared_variables(query, negated=False):
+    if has_choice(query, negated=False) and shared_variables(query, negated=False):
         return (Either(target, tuple(_flatten(disjunct, target, used) for disjunct in disjuncts(query))),)
     names = _names(query, target, used)
     numbers = [int(name[1:]) for name in names.values() if re.fullmatch(r"v\d+", name)]
@@ -127,8 +127,8 @@ def _group(query: Query, names: Names, used: int) -> Group:
     if isinstance(query, Anchor):
         return (Equals(names[id(query)], query),)
     order = nodes(query, negated=False)
-    unions = [node for node in order if isinstance(node, Union)]
-    inside = {id(node) for union in unions for part in union.parts for node in nodes(part)}
+    choices = [node for node in order if node.is_choice]
+    inside = {id(node) for choice in choices for part in children(choice) for node in nodes(part)}
     outside = [node for node in order if id(node) not in inside and is_variable(node)]
     return tuple(dict.fromkeys(pattern for node in outside for pattern in _patterns(node, names, used)))
 

@@ -25,6 +25,7 @@ _JOIN_ADVICE = "Join the negation with a part that says what the variable is."
 class Node:
     """What all nodes share. Equality ignores the order of parts, names and spans, and respects shared variables."""
 
+    is_choice: ClassVar[bool] = False  # whether some of the parts are enough
     symbol: ClassVar[str]  # in formulas of structures: a format of the only child, or what joins several parts
     name: str | None = field(default=None, kw_only=True, repr=False)  # of the variable in the source text
     span: Span | None = field(default=None, kw_only=True, repr=False)  # where the source text says this
@@ -79,7 +80,7 @@ class Intersect(Node):
 class Union(Node):
     """The variable that any of the parts leads to."""
 
-    symbol = "|"
+    is_choice, symbol = True, "|"
     parts: tuple["Query", ...]
     type_id: int | None = None
 
@@ -200,9 +201,9 @@ def has_intersection(query: Query) -> bool:
     return node_counts(query)[Intersect] > 0
 
 
-def has_union(query: Query, *, negated: bool = True) -> bool:
+def has_choice(query: Query, *, negated: bool = True) -> bool:
     """Whether a query has alternative paths; optionally only outside negations."""
-    return any(isinstance(node, Union) for node in nodes(query, negated=negated))
+    return any(node.is_choice for node in nodes(query, negated=negated))
 
 
 def has_negation(query: Query) -> bool:
