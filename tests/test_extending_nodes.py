@@ -1,7 +1,7 @@
 """A new type of query node costs at most ten files: a recorded change adds `AtLeast(k, parts)` to a copy of src.
 
-The node is the variable that at least k of its parts lead to. An interpretation without a method for it gets the union of
-the intersections of k parts each, so that only those change that can do better.
+The node is the variable that at least k of its parts lead to. An interpretation without a method for it gets the union
+of the intersections of k parts each, so that only those change that can do better.
 """
 
 import ast
@@ -63,7 +63,7 @@ def _expanded(_: Query, node: Query) -> Query:
 def disjuncts(query: Query) -> list[Query]:''',
         "    union = next(": "    query = rewrite(query, _expanded)\n    union = next(",
         "    Anchor,\n": "    AtLeast,\n    Anchor,\n",
-        "from collections.abc import Callable\n": "from collections.abc import Callable\nfrom itertools import combinations\n",
+        "\nimport numpy as np\n": "from itertools import combinations\n\nimport numpy as np\n",
     },
     "query/fold.py": {
         "import Anchor, ": "import AtLeast, Anchor, ",
@@ -101,7 +101,8 @@ def disjuncts(query: Query) -> list[Query]:''',
         "            first, settled = child_starts[step], False\n": (
             "            first, settled = child_starts[step], False\n            frames[depth, 4] = 0\n"
         ),
-        "        elif relaxed or operations[step] == UNION:\n": """        elif operations[step] == AT_LEAST and not relaxed:
+        "        elif relaxed or operations[step] == UNION:\n": """\
+        elif operations[step] == AT_LEAST and not relaxed:
             base = stamp + 1
             for part in range(first, last):
                 for index in range(sizes[children[part]]):
@@ -145,7 +146,7 @@ def disjuncts(query: Query) -> list[Query]:''',
         "        return [max(node.parts, key=": "        return sorted(node.parts, reverse=True, key=",
         "[id(part)][entity]))]": "[id(part)][entity]))",
         "import Anchor, ": "import AtLeast, Anchor, ",
-        "from dataclasses import dataclass\n": "from dataclasses import dataclass\nfrom itertools import combinations\n",
+        "from typing import ": "from itertools import combinations\nfrom typing import ",
     },
 }
 
@@ -169,7 +170,7 @@ from halfgraph.prediction.link_predictor import CosineLinks
 from small_graphs import Small
 
 rng = np.random.default_rng(0)
-triples = {tuple(map(int, row)) for row in np.column_stack([rng.integers(0, 12, 70), rng.integers(0, 3, 70), rng.integers(0, 12, 70)])}
+triples = {tuple(row) for row in (rng.random((70, 3)) * (12, 3, 12)).astype(int).tolist()}
 small = Small(tuple(sorted(triples)), (5, 7), 6)
 exact = Exact(small.graph)
 architecture = Architecture(dim=8, projection="diagonal")
