@@ -38,6 +38,7 @@ REFUSED = {
     "form": (f"PREFIX a: <http://a/>\n  ASK {{ {HERE} }}", 2, 3),
     "update": ("PREFIX a: <http://a/>\nINSERT DATA { a:b a:c a:d }", 2, 1),
     "path operator": ("SELECT ?x { ?x dbo:guest/dbo:spouse* dbr:Escape_Clause }", 1, 36),
+    "triple term": ("SELECT ?x { ?x dbo:guest << dbr:a dbr:b dbr:c >> }", 1, 26),
     "LATERAL": (f"SELECT ?x {{ LATERAL {{ {HERE} }} }}", 1, 13),
     "function": (f"SELECT ?x {{ {HERE} FILTER(dbo:near(?x)) }}", 1, 51),
     "several variables": ("SELECT ?x ?y { ?x dbo:guest ?y }", 1, 11),

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from pyoxigraph import CanonicalizationAlgorithm, Dataset, Quad, QueryBoolean, QueryTriples, Store
+from pyoxigraph import CanonicalizationAlgorithm, Dataset, Quad, QueryBoolean, QueryTriples, RdfFormat, Store
 
 from halfgraph.sparql.parse import parse, parse_update
 from halfgraph.sparql.prefixes import Prefixes
@@ -77,6 +77,35 @@ def test_what_is_written_has_the_same_answers_in_the_store() -> None:
 )
 def test_names_are_written_in_full(text: str, written: str) -> None:
     assert write(parse(text, PREFIXES).tree) == written
+
+
+TRIPLE_TERMS = b"""PREFIX : <http://h/>
+:a :p :b ~ :r {| :q :c |} . << :x :p :y >> :says :z . :w :t <<( :a :p :b )>> ."""
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "<< ?a :p ?b >> :says ?z",
+        "<< ?a :p ?b ~ ?r >> :q ?z",
+        "<< ?a :p ?b >>",
+        "<< ?a :p [] ~ >> :q ?z",
+        "<< << ?a :p ?b >> :p ?c >> :q ?z",
+        "?a :p ?b {| :q ?c |}",
+        "?a :p ?b ~ ?r {| :q ?c |} {| :q ?d |} , :b",
+        "?a :p ?b ~ ; :p ?c",
+        "?w :t <<( ?a :p <<( ?c :p ?d )>> )>>",
+        "BIND(<<( :a :p :b )>> AS ?t) ?w :t ?t FILTER(isTRIPLE(?t))",
+        "VALUES ?t { <<( :a :p :b )>> } ?w :t ?t",
+    ],
+)
+def test_triples_about_triples_are_read_as_the_store_reads_them(pattern: str) -> None:
+    store = Store()
+    store.load(TRIPLE_TERMS, format=RdfFormat.TURTLE)
+    text, prefixes = f"PREFIX : <http://h/> SELECT * {{ {pattern} }}", Prefixes({}, "http://h/")
+    tree = parse(text, prefixes).tree
+    assert parse(write(tree), prefixes).tree == tree
+    assert answers(store, write(tree)) == answers(store, text)
 
 
 def test_people_can_be_shown_short_names() -> None:

@@ -1,27 +1,14 @@
 """What the parser builds: for each rule of grammar.lark a function from the values of its parts to a syntax node."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.syntax_tree import RDF_FIRST, RDF_NIL, RDF_REST, BlankNode, Expression, Iri, Node, Span, Triple
+from halfgraph.sparql.syntax_tree import RDF_NIL, Expression, Iri, Node, Span
+from halfgraph.sparql.triples import Linked, Part, blank_properties, collection, reified, reifier, triples
 
 Action = Callable[[list[Any]], Any]
-
-
-class Part(NamedTuple):
-    """What a rule yields that is no node of the tree, with its span."""
-
-    value: Any
-    span: Span
-
-
-class Linked(NamedTuple):
-    """A term of a triple, with the triples that its brackets stand for."""
-
-    term: tree.Term
-    triples: tuple[Triple, ...] = ()
 
 
 def action(build: Callable[..., Any]) -> Action:
@@ -91,7 +78,7 @@ def modifiers(span: Span, *parts: tuple[str, Any, int]) -> tree.Modifiers:
         if name in found:
             found[name] = int(found[name][0].value)
     keys = found.get("order_by", ())
-    found["order_by"] = tuple(key if isinstance(key, tree.Order) else tree.Order(key, span=key.span) for key in keys)
+    found["order_by"] = tuple((key, False) if isinstance(key, Node) else key for key in keys)
     return tree.Modifiers(**found, clauses=tuple((name, start) for name, _, start in parts), span=span)
 
 
@@ -112,41 +99,6 @@ def union(span: Span, *groups: Any) -> Node:
 def row(_: Span, *cells: Any) -> Any:
     """Cells of VALUES, None for UNDEF."""
     return tuple(None if cell == "UNDEF" else cell for cell in cells)
-
-
-def triples(_: Span, subject: Any, properties: Any = ()) -> Any:
-    """The triples of one subject."""
-    linked = subject if isinstance(subject, Linked) else Linked(subject)
-    return (*linked.triples, *_triples(linked.term, properties))
-
-
-def _triples(subject: tree.Term, properties: Any) -> Iterator[Triple]:
-    for verb, *objects in properties:
-        for linked in objects:
-            yield Triple(subject, verb, linked.term, span=(subject.span[0], linked.term.span[1]))
-            yield from linked.triples
-
-
-def blank_properties(children: list[Any]) -> Part:
-    """Return the blank node of `[ ... ]` and its triples."""
-    opening, inner, closing = children
-    span = (opening.start, closing.end)
-    blank = BlankNode(opening.label, span=span)
-    return Part(Linked(blank, tuple(_triples(blank, inner.value))), span)
-
-
-def collection(children: list[Any]) -> Part:
-    """Return the first blank node of the list `( ... )` and its triples."""
-    opening, *items, closing = children
-    span = (opening.start, closing.end)
-    labels = [opening.label, *(f"{opening.label}.{number}" for number in range(1, len(items)))]
-    nodes: list[tree.Term] = [*(BlankNode(label, span=span) for label in labels), Iri(RDF_NIL, span=span)]
-    found: list[Triple] = []
-    for number, item in enumerate(items):
-        found.append(Triple(nodes[number], Iri(RDF_FIRST, span=span), item.value.term, span=item.span))
-        found += item.value.triples
-        found.append(Triple(nodes[number], Iri(RDF_REST, span=span), nodes[number + 1], span=item.span))
-    return Part(Linked(nodes[0], tuple(found)), span)
 
 
 # Expressions
@@ -208,7 +160,7 @@ _NOTHING = action(lambda *_: None)
 _SUBJECTS = action(lambda _, *parts: () if parts == ("*",) else parts)
 _NODES = {
     "named": tree.Named, "graph": tree.Graph, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
-    "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary,
+    "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary, "triple_term": tree.TripleTerm,
 }  # fmt: skip
 _FUNCTIONS: tuple[Any, ...] = (
     *(
@@ -240,6 +192,9 @@ ACTIONS: dict[str, Action] = {
     "subselect": action(select),
     "group_of_subselect": action(lambda span, select: tree.Group((select,), span=span)),
     "blank_properties": blank_properties,
+    "reified": reified,
+    "reifier": reifier,
+    "note": lambda children: Part((children[0].label, children[1].value), (children[0].start, children[-1].end)),
     "collection": collection,
     "template": action(lambda _, *blocks: tuple(triple for block in blocks for triple in block)),
     "dataset": action(lambda span, *parts: ("named" if len(parts) > 1 else "default", replace(parts[-1], span=span))),
@@ -251,13 +206,15 @@ ACTIONS: dict[str, Action] = {
     "repeat": action(lambda span, path, operator: tree.PathStep(operator, path, span=span)),
     "path": action(lambda span, *parts: tree.PathList("|", parts, span=span)),
     "negated_set": action(lambda span, *parts: tree.PathList("!", parts, span=span)),
-    "order": action(lambda span, direction, key: tree.Order(key, direction == "DESC", span=span)),
+    "order": action(lambda _, direction, key: (key, direction == "DESC")),
     "service": action(lambda span, *parts: tree.Service(parts[-2], parts[-1], parts[0] == "SILENT", span=span)),
     "values": action(lambda span, variables, *rows: tree.Values(variables, rows, span=span)),
     "values_of_one": action(
         lambda span, variable, *cells: tree.Values((variable,), tuple(row(span, cell) for cell in cells), span=span)
     ),
-    "object": action(lambda _, term: term if isinstance(term, Linked) else Linked(term)),
+    "object": action(
+        lambda _, term, *notes: (term if isinstance(term, Linked) else Linked(term))._replace(notes=notes)
+    ),
     "nil": action(lambda span: Iri(RDF_NIL, span=span)),
     "sequence": action(lambda span, *parts: tree.PathList("/", parts[::2], span=span)),
     "expression": joined("||"),

@@ -18,6 +18,8 @@ from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS, T
 MOST_TOKENS = 5_000
 _KEPT = frozenset({"STAR", "SLASH", "PLUS", "DASH", "QUESTION", "EQUAL", "COMPARE", "DISTINCT", "REDUCED", "SILENT"})
 _KEPT |= {"ASC", "DESC", "NAMED", "UNDEF"}
+_OPENING, _CLOSING = frozenset({"{", "(", "[", "<<(", "<<", "{|"}), frozenset({"}", ")", "]", ")>>", ">>", "|}"})
+_LABELLED = frozenset({"(", "[", "<<", "{|", "~"})  # what can stand for a blank node
 _CODEPOINT = re.compile(r"(\\\\)|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
 _STRING_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _STRING_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
@@ -117,10 +119,10 @@ class Scan:
         """Return the depth of the brackets."""
         depth = deepest = 0
         for token in self.tokens:
-            if token.text in ("{", "(", "["):
+            if token.text in _OPENING:
                 depth += 1
                 deepest = max(deepest, depth)
-            elif token.text in ("}", ")", "]"):
+            elif token.text in _CLOSING:
                 depth -= 1
         return deepest
 
@@ -191,7 +193,7 @@ class Scanner:
                 return _word(text, start, end)
             case "MARK":
                 name = MARKS.get(text, "UNKNOWN")
-                label = self.label() if text in "[(" else ""
+                label = self.label() if text in _LABELLED else ""
                 return Token(name, text, start, end, text if name in _KEPT else None, label)
             case "NUMBER":
                 datatype = "double" if "e" in text or "E" in text else "decimal" if "." in text else "integer"

@@ -1,6 +1,7 @@
 """The syntax tree of a SPARQL request: names in full, a span for every node, equality up to spans.
 
-Abbreviations are written out: `;` and `,` become triples, `[...]` and `(...)` blank nodes with labels `_1`, `_2`, ...
+Abbreviations are written out: `;` and `,` become triples, `[...]` and `(...)` blank nodes with labels `_1`, `_2`, ...,
+`<<...>>` and `{|...|}` reifiers.
 """
 
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from halfgraph.graph.statements import RDF, TYPE
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 RDF_TYPE, RDF_FIRST, RDF_REST, RDF_NIL = TYPE, RDF + "first", RDF + "rest", RDF + "nil"
+RDF_REIFIES = RDF + "reifies"
 Span = tuple[int, int]
 
 
@@ -50,7 +52,16 @@ class Literal(Node):
     language: str | None = None
 
 
-Term = Variable | Iri | BlankNode | Literal
+@dataclass(frozen=True)
+class TripleTerm(Node):
+    """<<( subject predicate object )>> of SPARQL 1.2."""
+
+    subject: "Term"
+    predicate: Variable | Iri
+    object: "Term"
+
+
+Term = Variable | Iri | BlankNode | Literal | TripleTerm
 
 
 @dataclass(frozen=True)
@@ -124,7 +135,7 @@ class Exists(Node):
     negated: bool = False
 
 
-Expression = Operation | In | Unary | Call | Aggregate | Exists | Variable | Iri | Literal
+Expression = Operation | In | Unary | Call | Aggregate | Exists | Variable | Iri | Literal | TripleTerm
 
 
 @dataclass(frozen=True)
@@ -183,25 +194,6 @@ class Filter(Node):
 
 
 @dataclass(frozen=True)
-class Bind(Node):
-    """BIND(expression AS variable)."""
-
-    expression: Expression
-    variable: Variable
-
-
-@dataclass(frozen=True)
-class Values(Node):
-    """Inline data; None is UNDEF."""
-
-    variables: tuple[Variable, ...]
-    rows: tuple[tuple[Iri | Literal | None, ...], ...]
-
-
-Element = Triple | Group | Union | Clause | Graph | Service | Filter | Bind | Values
-
-
-@dataclass(frozen=True)
 class Named(Node):
     """An expression with a name: (expression AS variable)."""
 
@@ -210,11 +202,19 @@ class Named(Node):
 
 
 @dataclass(frozen=True)
-class Order(Node):
-    """A condition of ORDER BY."""
+class Bind(Named):
+    """BIND(expression AS variable)."""
 
-    expression: Expression
-    descending: bool = False
+
+@dataclass(frozen=True)
+class Values(Node):
+    """Inline data; None is UNDEF."""
+
+    variables: tuple[Variable, ...]
+    rows: tuple[tuple[Iri | Literal | TripleTerm | None, ...], ...]
+
+
+Element = Triple | Group | Union | Clause | Graph | Service | Filter | Bind | Values
 
 
 @dataclass(frozen=True)
@@ -223,7 +223,7 @@ class Modifiers(Node):
 
     group_by: tuple[Expression | Named, ...] = ()
     having: tuple[Expression, ...] = ()
-    order_by: tuple[Order, ...] = ()
+    order_by: tuple[tuple[Expression, bool], ...] = ()  # with whether it is descending
     limit: int | None = None
     offset: int | None = None
     values: Values | None = None
@@ -283,9 +283,6 @@ class Update(Node):
 Query = Select | Ask | Construct | Describe
 
 
-_PARTS = (Node, tuple)  # what can have nodes in it
-
-
 def walk(node: object) -> Iterator[Node]:
     """Yield every node below and including `node`, or those in a tuple of nodes."""
     todo = [node]
@@ -293,7 +290,9 @@ def walk(node: object) -> Iterator[Node]:
         part = todo.pop()
         if isinstance(part, Node):
             yield part
-            values = [value for name, value in vars(part).items() if name != "span" and isinstance(value, _PARTS)]
+            values = [
+                value for name, value in vars(part).items() if name != "span" and isinstance(value, (Node, tuple))
+            ]
             todo.extend(reversed(values))
         elif isinstance(part, tuple):
             todo.extend(reversed(part))

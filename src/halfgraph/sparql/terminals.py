@@ -34,7 +34,8 @@ MARKS = dict(
         """
         { LBRACE   } RBRACE   ( LPAR   ) RPAR   [ LSQB   ] RSQB   . DOT   ; SEMICOLON   , COMMA   * STAR   / SLASH
         | BAR   ^ CARET   ^^ TYPED   ! BANG   = EQUAL   != COMPARE   < COMPARE   > COMPARE   <= COMPARE   >= COMPARE
-        || OR   && AND   + PLUS   - DASH   ? QUESTION
+        || OR   && AND   + PLUS   - DASH   ? QUESTION   ~ TILDE   <<( TRIPLE_OPEN   )>> TRIPLE_CLOSE
+        << REIFIED_OPEN   >> REIFIED_CLOSE   {| NOTE_OPEN   |} NOTE_CLOSE
         """,
     )
 )
@@ -60,7 +61,7 @@ TOKEN = re.compile(
     | (?P<LANGTAG> @[A-Za-z]+(?:-[A-Za-z0-9]+)*(?:--[a-z]+)? )
     | (?P<NIL> \({_SPACE}\) ) | (?P<ANON> \[{_SPACE}\] )
     | (?P<COMMENT> \#[^\n\r]* )
-    | (?P<MARK> \^\^ | \|\| | && | != | <= | >= | [^\ \t\r\n] )
+    | (?P<MARK> \^\^ | \|\| | && | != | <= | >= | <<\( | \)>> | << | >> | \{{\| | \|\}} | [^\ \t\r\n] )
     """,
     re.VERBOSE | re.DOTALL,
 )

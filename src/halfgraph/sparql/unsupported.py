@@ -108,6 +108,11 @@ UNSUPPORTED = {
         "FROM is not supported: predictions are made from one graph",
         "Remove it.",
     ),
+    "triple term": Unsupported(
+        "triples about triples (SPARQL 1.2) are not supported",
+        "Use plain triple patterns.",
+        (tree.TripleTerm,),
+    ),
     "LATERAL": Unsupported("LATERAL is not supported", "Write its patterns among the others."),
     "form": Unsupported(
         "{word} has no answers to rank; only SELECT can be predicted",

@@ -18,7 +18,14 @@ _BARE = {  # numbers and truth values that need no quotes
     XSD + "boolean": re.compile(r"true|false"),
 }
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_SIMPLE = (tree.Variable, tree.Iri, tree.Literal, tree.Call, tree.Aggregate)  # operands without brackets
+_SIMPLE = (
+    tree.Variable,
+    tree.Iri,
+    tree.Literal,
+    tree.TripleTerm,
+    tree.Call,
+    tree.Aggregate,
+)  # operands without brackets
 
 
 def full(iri: str) -> str:
@@ -60,7 +67,8 @@ class Writer:
         if node.having:
             yield f"HAVING {' '.join(map(self.bracketed, node.having))}"
         if node.order_by:
-            yield f"ORDER BY {self.texts(node.order_by)}"
+            keys = (f"{'DESC' if descending else 'ASC'}({self.text(key)})" for key, descending in node.order_by)
+            yield f"ORDER BY {' '.join(keys)}"
         if node.limit is not None:
             yield f"LIMIT {node.limit}"
         if node.offset is not None:
@@ -83,7 +91,7 @@ class Writer:
             return f"VALUES {self.text(node.variables[0])} {{ {' '.join(self.cells(row) for row in node.rows)} }}"
         return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({self.cells(row)})' for row in node.rows)} }}"
 
-    def cells(self, row: Iterable[tree.Iri | tree.Literal | None]) -> str:
+    def cells(self, row: Iterable[tree.Node | None]) -> str:
         """Return a row of inline data."""
         return " ".join("UNDEF" if term is None else self.text(term) for term in row)
 
@@ -143,7 +151,6 @@ _WRITE: dict[type[Node], Callable[[Writer, Any], str]] = {
     tree.Describe: lambda w, node: w.query(f"DESCRIBE {w.texts(node.subjects) or '*'}", node),
     tree.Update: lambda _, node: node.text,
     tree.Named: lambda w, node: f"({w.text(node.expression)} AS {w.text(node.variable)})",
-    tree.Order: lambda w, node: f"{'DESC' if node.descending else 'ASC'}({w.text(node.expression)})",
     tree.Group: lambda w, node: _words("{", w.texts(node.elements), "}"),
     tree.Triple: Writer.triple,
     tree.Union: lambda w, node: w.texts(node.groups, " UNION "),
@@ -159,6 +166,7 @@ _WRITE: dict[type[Node], Callable[[Writer, Any], str]] = {
     tree.Iri: lambda w, node: w.name(node.value),
     tree.BlankNode: lambda _, node: f"_:{node.label}",
     tree.Literal: Writer.literal,
+    tree.TripleTerm: lambda w, node: f"<<( {w.texts([node.subject, node.predicate, node.object])} )>>",
     tree.PathStep: lambda w, node: (
         f"^{w.steps([node.path])}" if node.operator == "^" else f"{w.steps([node.path])}{node.operator}"
     ),
