@@ -1,6 +1,7 @@
 """The pages of the documentation, and the parts of a page that tests look at."""
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ def name_of(page: Path) -> str:
 def code_blocks(text: str, *languages: str) -> list[str]:
     """Return the fenced blocks in one of the languages; "" stands for a block without one."""
     blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```", text, flags=re.MULTILINE | re.DOTALL)
-    return [block for language, block in blocks if language in languages]
+    return [textwrap.dedent(block) for language, block in blocks if language in languages]
 
 
 def without_code_blocks(text: str) -> str:
