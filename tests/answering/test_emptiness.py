@@ -76,7 +76,7 @@ def test_with_answers_there_is_nothing_to_explain(engine):
 
 def test_out_of_time_there_is_no_reason(engine):
     query = engine.templates.read(PLACES).query
-    emptiness = Emptiness(engine.store, engine.names, engine.known, seconds=0)
+    emptiness = Emptiness(engine.store, engine.names, engine.predictors.triples, seconds=0)
     assert emptiness.why(query, variable_names(query)) is None
 
 
@@ -108,7 +108,7 @@ def test_what_is_not_connected_to_the_target_is_left_out(graph, patterns, kept):
 def test_parts_match_in_the_graph_if_they_match_in_the_store(engine, text):
     query = engine.templates.read(text).query
     patterns = PatternBuilder(Elements(engine.graph), variable_names(query)).build(query)
-    propagation = Propagation(engine.known, engine.known.heads())
+    propagation = Propagation(engine.predictors.triples)
     for part in chain.from_iterable(combinations(patterns, size) for size in range(1, len(patterns) + 1)):
         expected = engine.store.holds(ask(pattern.element for pattern in part)) if is_bound(part) else True
         assert propagation.holds(part) == expected

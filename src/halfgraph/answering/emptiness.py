@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
 from halfgraph.answering.store_rows import EntityNames, GraphStore, Rows
-from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.query.exact import Exact
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes, type_of
 from halfgraph.sparql.prefixes import Prefixes
@@ -109,14 +109,13 @@ class Propagation:
     Exact unless the patterns form a cycle; a cycle without a match may seem to have one.
     """
 
-    graph: KnowledgeGraph
-    heads: NDArray[np.int32]
+    triples: TriplesByRelation
     masks: dict[int, Mask] = field(default_factory=dict)  # entities that a pattern of one variable allows, by its id
 
     def holds(self, patterns: Sequence[QueryPattern]) -> bool:
         """Whether every variable keeps a candidate."""
         names = {name for pattern in patterns for name in pattern.variables}
-        candidates = {name: np.ones(self.graph.entity_count, dtype=bool) for name in names}
+        candidates = {name: np.ones(self.triples.graph.entity_count, dtype=bool) for name in names}
         links = [pattern for pattern in patterns if len(pattern.variables) == 2]
         for pattern in patterns:
             if len(pattern.variables) == 1:
@@ -128,15 +127,16 @@ class Propagation:
 
     def _mask(self, pattern: QueryPattern) -> Mask:
         if id(pattern) not in self.masks:
-            mask = np.zeros(self.graph.entity_count, dtype=bool)
+            graph = self.triples.graph
+            mask = np.zeros(graph.entity_count, dtype=bool)
             if pattern.node is None:
                 assert pattern.type_id is not None
-                mask[slice(*self.graph.types.starts[pattern.type_id : pattern.type_id + 2])] = True
+                mask[slice(*graph.types.starts[pattern.type_id : pattern.type_id + 2])] = True
             elif isinstance(pattern.node, Negate):
-                mask[Exact(self.graph).answers(pattern.node.part)] = True
+                mask[Exact(graph).answers(pattern.node.part)] = True
                 mask = ~mask
             else:
-                mask[Exact(self.graph).answers(pattern.node)] = True
+                mask[Exact(graph).answers(pattern.node)] = True
             self.masks[id(pattern)] = mask
         return self.masks[id(pattern)]
 
@@ -144,8 +144,7 @@ class Propagation:
         """Keep the candidates that have the link at both ends; return whether any was removed."""
         assert isinstance(pattern.node, Project)
         source, target = (candidates[name] for name in pattern.variables)
-        rows = self.graph.relations == int(pattern.node.relation)
-        heads, tails = self.heads[rows], self.graph.tails[rows]
+        heads, tails = self.triples.of_relation(int(pattern.node.relation))
         linked = source[heads] & target[tails]
         before = int(source.sum()) + int(target.sum())
         for mask, ends in ((source, heads), (target, tails)):
@@ -161,7 +160,7 @@ class Emptiness:
 
     store: GraphStore
     names: EntityNames
-    graph: KnowledgeGraph
+    triples: TriplesByRelation
     seconds: float = SECONDS
 
     def why(self, query: Query, variables: Mapping[int, str]) -> EmptyReason | None:
@@ -175,7 +174,7 @@ class Emptiness:
         if len(patterns) > MOST_PATTERNS:
             return None
         target, until = variables[id(query)], time.perf_counter() + self.seconds
-        for test in (Propagation(self.graph, self.graph.heads()).holds, lambda part: self._ask(part, until)):
+        for test in (Propagation(self.triples).holds, lambda part: self._ask(part, until)):
             holds = _until(until, test)
             if holds(patterns) is False and (part := smallest_failing(patterns, holds)) is not None:
                 rest = _rest(patterns, part, target, holds)

@@ -239,7 +239,7 @@ class Engine:
 
     def _explanation(self, encoded: EncodedVariables, *, is_empty: bool) -> Explanation:
         nodes, edges = self.explainer.graph(encoded)
-        emptiness = Emptiness(self.store, self.names, self.known)
+        emptiness = Emptiness(self.store, self.names, self.predictors.triples)
         return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names) if is_empty else None)
 
 
