@@ -37,19 +37,19 @@ def main() -> None:
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
     links = LinkPredictor.of(EmbeddingIndex.of(encoder), graph.train, LinkWeights())
-    with from_file(given.queries, graph, given.limit, given.seed) as asked:
-        names = [questions.structure.short for questions in asked.sets]
+    with from_file(given.queries, graph, given.limit, given.seed) as questions:
+        names = [own.structure.short for own in questions.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
         for off in CHANGES:
             weights = fit_link_weights(links, graph.valid, given.seed, pairs=given.pairs, off=off)
-            print(row(", ".join(off) or "(nothing)", links.copy(weights), asked, names, given), flush=True)
+            print(row(", ".join(off) or "(nothing)", links.copy(weights), questions, names, given), flush=True)
 
 
-def row(name: str, links: LinkPredictor, asked: EvaluationSet, names: list[str], given: argparse.Namespace) -> str:
+def row(name: str, links: LinkPredictor, questions: EvaluationSet, names: list[str], given: argparse.Namespace) -> str:
     """Return the row of a set of weights."""
     predictor = QueryPredictor(name, lambda: LinkExecutor(links.copy()).scores)
-    figures = evaluate(predictor, asked, seed=given.seed, threads=given.threads)
+    figures = evaluate(predictor, questions, seed=given.seed, threads=given.threads)
     hits, ranks = ([values[structure] for structure in names] for values in (figures["hits"]["3"], figures["mrr"]))
     return f"| {name} | {' | '.join(f'{hit:.3f}' for hit in hits)} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |"
 

@@ -1,8 +1,8 @@
-"""Answers edge by edge, measured: `benchmarks/long/scored.py RUN QUERIES [--limit N]`, a trained run and a query file.
+"""Prediction by links: `benchmarks/long/scored.py RUN QUERIES [--limit N]`, for a trained run and a query file.
 
-Filtered Hits@3 and MRR of the three ways by structure, beside CQD-Beam's published figures (fb15k-237 only) and the
-neighbour vote; the cost of a query on one thread and the peak of memory; and how often the best witness of a right
-answer with one missing triple names a true missing triple, on test questions drawn afresh.
+Filtered Hits@3 and MRR of the three modes by structure, beside CQD-Beam's published figures (fb15k-237 only) and the
+neighbour vote; time of a query on one thread and peak memory; and the share of answers with one missing triple whose
+witness names a true missing triple, on newly sampled test questions.
 """
 
 import argparse
@@ -30,11 +30,11 @@ from measure import MB, Verdicts
 
 NINE = ("1p", "2p", "3p", "2i", "3i", "ip", "pi", "2u", "up")
 CQD_BEAM = (0.512, 0.279, 0.219, 0.352, 0.457, 0.129, 0.249, 0.284, 0.128)  # Hits@3, its authors' result files
-WITNESSED = 400  # test questions of each structure that witnesses are looked at for
+WITNESSED = 400  # test questions of each structure for witnesses
 
 
 def main() -> None:
-    """Never returns: measures and exits by the verdict."""
+    """Measure, print and exit with the verdict."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("run", type=Path)
     arguments.add_argument("queries", type=Path)
@@ -44,23 +44,23 @@ def main() -> None:
     torch.set_num_threads(1)
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
-    modes = Predictors.load(given.run, encoder, graph.train)
-    verdicts = Verdicts(f"Answers edge by edge, {given.run}, {given.limit} of each structure, seed {given.seed}")
+    predictors = Predictors.load(given.run, encoder, graph.train)
+    verdicts = Verdicts(f"Prediction by links, {given.run}, {given.limit} of each structure, seed {given.seed}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    with from_file(given.queries, graph, given.limit, given.seed) as asked:
-        judge_cost(verdicts, modes, asked, before)
-        judge_quality(verdicts, modes, graph, asked, given.seed)
-    judge_witnesses(verdicts, modes, graph, given.seed)
+    with from_file(given.queries, graph, given.limit, given.seed) as questions:
+        judge_cost(verdicts, predictors, questions, before)
+        judge_quality(verdicts, predictors, graph, questions, given.seed)
+    judge_witnesses(verdicts, predictors, graph, given.seed)
     verdicts.leave()
 
 
-def judge_cost(verdicts: Verdicts, modes: Predictors, asked: EvaluationSet, before: int) -> None:
-    """Nothing; how long a query takes on one thread, all nine structures alike, and what memory that needs."""
-    executor, times = modes.link_executor(), []
-    for questions in asked.sets:
-        for row in range(min(len(questions), 110)):
+def judge_cost(verdicts: Verdicts, predictors: Predictors, questions: EvaluationSet, before: int) -> None:
+    """Judge the time of a query on one thread, over all nine structures, and the peak memory."""
+    executor, times = predictors.link_executor(), []
+    for own in questions.sets:
+        for row in range(min(len(own), 110)):
             begun = time.perf_counter()
-            executor.scores(questions.query(row))
+            executor.scores(own.query(row))
             times.append((row >= 10, 1000 * (time.perf_counter() - begun)))  # the first ten warm up
     warm = np.array([took for counts, took in times if counts])
     _at_most(verdicts, "median of a query, ms", float(np.median(warm)), 15)
@@ -69,31 +69,33 @@ def judge_cost(verdicts: Verdicts, modes: Predictors, asked: EvaluationSet, befo
     _at_most(verdicts, "peak memory beyond the graph and the model, MB", peak / MB, 1000)
 
 
-def judge_quality(verdicts: Verdicts, modes: Predictors, graph: Graph, asked: EvaluationSet, seed: int) -> None:
-    """Nothing; the table, and the best way held against the targets."""
-    predictors = [modes.predictor(mode) for mode in MODES] + [neighbour_vote(graph.train)]
-    found: dict[str, dict[str, Any]] = {}
+def judge_quality(
+    verdicts: Verdicts, predictors: Predictors, graph: Graph, questions: EvaluationSet, seed: int
+) -> None:
+    """Print the table and judge the best mode."""
+    every = [*(predictors.predictor(mode) for mode in MODES), neighbour_vote(graph.train)]
+    measured: dict[str, dict[str, Any]] = {}
     print("| Hits@3 | " + " | ".join(NINE) + " | mean | mean MRR |")
-    for predictor in predictors:
-        figures = evaluate(predictor, asked, seed=seed, threads=2)
+    for predictor in every:
+        figures = evaluate(predictor, questions, seed=seed, threads=2)
         ranks = [figures["mrr"].get(name, 0.0) for name in NINE]
         hits = [figures["hits"]["3"].get(name, 0.0) for name in NINE]
-        found[predictor.name] = {"hits": np.array(hits), "mrr": np.array(ranks)}
+        measured[predictor.name] = {"hits": np.array(hits), "mrr": np.array(ranks)}
         cells = " | ".join(f"{hit:.3f}" for hit in hits)
         print(f"| {predictor.name} | {cells} | {np.mean(hits):.3f} | {np.mean(ranks):.3f} |", flush=True)
-    best = max(MODES, key=lambda mode: float(found[mode]["hits"].mean()))
-    own = found[best]
-    print(f"The best way: {best}.")
+    best = max(MODES, key=lambda mode: float(measured[mode]["hits"].mean()))
+    own = measured[best]
+    print(f"The best mode: {best}.")
     _at_least(verdicts, "mean Hits@3 of nine structures", float(own["hits"].mean()), 0.33)
     _at_least(verdicts, "mean MRR of nine structures", float(own["mrr"].mean()), 0.30)
     _at_least(verdicts, "structures at CQD-Beam's Hits@3 or above", int((own["hits"] >= CQD_BEAM).sum()), 8)
-    ahead = int((own["mrr"] >= found["neighbour vote"]["mrr"]).sum())
+    ahead = int((own["mrr"] >= measured["neighbour vote"]["mrr"]).sum())
     _at_least(verdicts, "structures not behind the neighbour vote (MRR)", ahead, 9)
 
 
-def judge_witnesses(verdicts: Verdicts, modes: Predictors, graph: Graph, seed: int) -> None:
-    """Nothing; how often the best witness of a right answer with one missing triple names a true missing one."""
-    executor, right, seen = modes.link_executor(), 0, 0
+def judge_witnesses(verdicts: Verdicts, predictors: Predictors, graph: Graph, seed: int) -> None:
+    """Judge how often the witness of an answer with one missing triple names a true missing triple."""
+    executor, right, seen = predictors.link_executor(), 0, 0
     for questions, missing in zip(*_with_missing(graph, seed), strict=True):
         assert questions.hard is not None
         for row in range(len(questions)):
@@ -110,23 +112,23 @@ def judge_witnesses(verdicts: Verdicts, modes: Predictors, graph: Graph, seed: i
 
 
 def _at_most(verdicts: Verdicts, what: str, figure: float, target: float) -> None:
-    """Nothing; a figure is printed and should not be above its target."""
+    """Judge a figure that should not be above its target."""
     verdicts.at_most(what, f"{figure:.3g} of {target:g}", figure / target, 1)
 
 
 def _at_least(verdicts: Verdicts, what: str, figure: float, target: float) -> None:
-    """Nothing; a figure is printed and should not be below its target."""
+    """Judge a figure that should not be below its target."""
     verdicts.at_least(what, f"{figure:.3g} of {target:g}", figure / target, 1)
 
 
 def _with_missing(graph: Graph, seed: int) -> tuple[Any, Any]:
-    """Test questions with the number of missing triples of each hard answer."""
-    asked = sample_questions(graph, "test", WITNESSED, seed)
-    return asked.sets, asked.missing
+    """Sample test questions with the number of missing triples of each hard answer."""
+    sampled = sample_questions(graph, "test", WITNESSED, seed)
+    return sampled.sets, sampled.missing
 
 
 def _has(graph: KnowledgeGraph, head: int, relation: int, tail: int) -> bool:
-    """Whether a triple is there."""
+    """Return whether the graph has a triple."""
     return tail in graph.tails_of(head, relation)
 
 

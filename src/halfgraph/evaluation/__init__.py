@@ -1,1 +1,1 @@
-"""How well: the paper's measures and the field's, by query type, with their spread."""
+"""Evaluation: the paper's measures and filtered ranks, tables, reports, and the paper's Table 2."""

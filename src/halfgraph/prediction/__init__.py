@@ -1,1 +1,1 @@
-"""Everything that gives entities a score: embeddings, links, the ensemble, calibration."""
+"""Prediction: a score for every entity, by embedding, by links, or by an ensemble of both, with its confidence."""

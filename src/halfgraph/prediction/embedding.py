@@ -78,9 +78,10 @@ def top_entities(
     columns = np.concatenate([*without, np.empty(0, np.int64)]).astype(np.int64) - first
     inside = (columns >= 0) & (columns < scores.shape[1])
     scores[torch.from_numpy(rows[inside]), torch.from_numpy(columns[inside])] = -torch.inf
-    best, places = scores.topk(min(count, scores.shape[1]))
-    pairs = zip((places + first).tolist(), best.tolist(), strict=True)
-    return [[pair for pair in zip(*row, strict=True) if pair[1] > -torch.inf] for row in pairs]
+    best, positions = scores.topk(min(count, scores.shape[1]))
+    lowest = -torch.inf
+    rows_of_pairs = zip((positions + first).tolist(), best.tolist(), strict=True)
+    return [[pair for pair in zip(*row, strict=True) if pair[1] > lowest] for row in rows_of_pairs]
 
 
 def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:

@@ -7,17 +7,14 @@ A path has the score of its best intermediate entity, an intersection the produc
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Protocol
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
-from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.base import Scores
-from halfgraph.prediction.baselines import TriplesByRelation, one_hot
-from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.link_predictor import CHUNK, Ids, LinkEvidence
+from halfgraph.prediction.baselines import one_hot
+from halfgraph.prediction.link_predictor import CHUNK, CosineLinks, Ids, LinkPredictor
 from halfgraph.query.fold import fold
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes, shared_variables
@@ -28,35 +25,11 @@ PROPOSED = 4_096  # entities proposed for a variable
 PINNED = 8  # entities tried for a variable that is used more than once
 
 
-class LinkModel(Protocol):
-    """Link probabilities, as `LinkPredictor` gives them."""
-
-    @property
-    def graph(self) -> KnowledgeGraph:
-        """The known triples."""
-
-    @property
-    def index(self) -> EmbeddingIndex:
-        """The entity embeddings."""
-
-    @property
-    def triples(self) -> TriplesByRelation:
-        """The known triples by relation."""
-
-    def evidence(self, source: Scores, relation: int) -> LinkEvidence:
-        """Compute the features of links from a source distribution."""
-
-    def probabilities(
-        self, heads: Ids, relation: int, evidence: LinkEvidence, tails: slice | Ids, *, anchored: bool
-    ) -> torch.Tensor:
-        """Probability of the link from each head to each tail entity, known triples aside."""
-
-
 @dataclass(frozen=True)
 class LinkExecutor:
-    """Executes queries over a link model; as thread-safe as the model is."""
+    """Executes queries by link probabilities; as thread-safe as `links` is."""
 
-    links: LinkModel
+    links: LinkPredictor | CosineLinks
     beam: int = BEAM
 
     def scores(self, query: Query) -> Scores:

@@ -245,15 +245,10 @@ class CosineLinks:
 
     @torch.no_grad()
     def probabilities(
-        self,
-        heads: Ids,
-        relation: int,
-        evidence: LinkEvidence,  # noqa: ARG002
-        tails: slice | Ids,
-        *,
-        anchored: bool,  # noqa: ARG002
+        self, heads: Ids, relation: int, evidence: LinkEvidence, tails: slice | Ids, *, anchored: bool
     ) -> torch.Tensor:
         """Probability of the link from each head to each tail entity, known triples aside: (heads, tails)."""
+        del evidence, anchored  # features of LinkPredictor
         vectors, device = self.index.vectors, self.index.encoder.device
         relations = torch.full((len(heads),), relation, device=device)
         projected = self.index.encoder.projection(vectors[torch.from_numpy(heads)], relations)

@@ -10,14 +10,14 @@ Negated paths are listed too, each as the most likely way in which it could hold
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import torch
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.baselines import one_hot
-from halfgraph.prediction.link_executor import LinkExecutor, LinkModel, Pass, is_anchored
+from halfgraph.prediction.link_executor import LinkExecutor, Pass, is_anchored
+from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor
 from halfgraph.query.exact import Entities, Exact
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
 
@@ -53,22 +53,10 @@ def find_witness(executor: LinkExecutor, query: Query, entity: int) -> BoundWitn
     return _with_negations(best, query, known or best.bindings(query, entity), negated=False)
 
 
-class Choices(Protocol):
-    """What may lead to an entity, the best first."""
-
-    @property
-    def strict(self) -> bool:
-        """Whether a variable that is reached twice must be the same entity both times."""
-
-    def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
-        """Entities for the source of a projection."""
-
-    def parts(self, node: Union, entity: int) -> Iterable[Query]:
-        """Parts of a union."""
-
-
-def _bindings(todo: list[tuple[Query, int]], bound: Bindings, choices: Choices) -> Iterator[Bindings]:
-    """Yield consistent entities for all nodes below those in `todo`, depth first; negations are left out."""
+def _bindings(
+    todo: list[tuple[Query, int]], bound: Bindings, choices: "KnownChoices | BestChoices"
+) -> Iterator[Bindings]:
+    """Yield entities for all nodes below those in `todo`, depth first; `choices` lists what may lead to an entity."""
     if not todo:
         yield bound
         return
@@ -100,7 +88,7 @@ class KnownChoices:
 
     graph: KnowledgeGraph
     candidates: dict[int, Entities]  # of each node, by its id
-    strict: bool = True
+    strict: bool = True  # a variable that is reached twice must be the same entity both times
 
     @classmethod
     def of(cls, graph: KnowledgeGraph, query: Query, entity: int) -> "KnownChoices":
@@ -179,13 +167,13 @@ def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated
     return BoundWitness(entities, steps)
 
 
-def _steps(links: LinkModel, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
+def _steps(links: LinkPredictor | CosineLinks, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
     """Return the links between bound entities."""
     order = (node for node in nodes(query, negated=False) if isinstance(node, Project) and id(node) in bound)
     return [_step(links, node, bound[id(node.source)], bound[id(node)], negated) for node in order]
 
 
-def _step(links: LinkModel, node: Project, head: int, tail: int, negated: bool) -> Step:
+def _step(links: LinkPredictor | CosineLinks, node: Project, head: int, tail: int, negated: bool) -> Step:
     relation = int(node.relation)
     if tail in links.graph.tails_of(head, relation):
         return Step(node, head, tail, True, 1.0, negated)
