@@ -1,6 +1,6 @@
-"""Sampling and asking: questions a second, held-out questions in five minutes, Exact against SPARQL, reading SPARQL.
+"""Sampling and exact answers: questions per second, held-out questions, Exact against SPARQL, reading SPARQL.
 
-On dbpedia-21k where ../shared/data has it, else on the demo graph; `benchmarks/sampling.py GRAPH` takes a graph folder.
+Runs on dbpedia-21k if ../shared/data has it, else on the demo graph, or on the graph folder given as argument.
 """
 
 import sys
@@ -29,7 +29,7 @@ from halfgraph.workload.sampling import Questions, Sampler
 from measure import Verdicts, best_of, race, seconds_of
 
 ROUNDS = 3
-TRAINING = 300_000  # questions of a round, as evenly as may be over the structures of two and three edges
+TRAINING = 300_000  # questions of a round, spread evenly over the structures of two and three edges
 HELD_OUT = 110_000
 ASKED = 100  # random queries of each structure of three edges
 TEXTS, AGAIN = 100, 2_000
@@ -37,7 +37,7 @@ DBPEDIA = Path(__file__).resolve().parents[2] / "shared" / "data" / "dbpedia-21k
 
 
 def main(given: Sequence[str]) -> None:
-    """Nothing; all figures are measured and printed."""
+    """Measure and print all figures."""
     with tempfile.TemporaryDirectory(prefix="halfgraph-bench-") as folder:
         graph = Graph.open(given[0]) if given else make_graph(Path(folder) / "graph")
         size = f"{len(graph.entities):,} entities and {graph.whole.triple_count:,} triples"
@@ -52,60 +52,65 @@ def main(given: Sequence[str]) -> None:
 
 
 def make_graph(folder: Path) -> Graph:
-    """The graph to draw from."""
+    """Return the graph to sample from."""
     if DBPEDIA.is_dir():
         return import_graph([DBPEDIA], folder, ImportOptions())
     return import_named(CATALOGUE["demo"](), folder, ImportOptions(split=Shares.parse("90/1/9")), "demo")
 
 
 def measure_training(graph: Graph, verdicts: Verdicts) -> None:
-    """Nothing; the pace of training questions, without and with a negative and a hard negative, is held to account."""
+    """Measure training questions per second, without and with a negative and a hard negative."""
     sampler = Sampler(graph.train)
-    shapes = [structure for structure in STRUCTURES if structure.relation_count > 1]
-    crossing = [structure for structure in shapes if structure.has_intersection]
+    structures = [structure for structure in STRUCTURES if structure.relation_count > 1]
+    intersections = [structure for structure in structures if structure.has_intersection]
     draws = {
-        "without negatives": (partial(draw_all, sampler, shapes, False), 200_000),
-        "with a negative, and a hard one where paths meet": (partial(draw_all, sampler, shapes, True), None),
-        "with a negative and a hard one each, where paths meet": (partial(draw_all, sampler, crossing, True), 50_000),
+        "without negatives": (partial(draw_all, sampler, structures, False), 200_000),
+        "with a negative, and a hard one where paths meet": (partial(draw_all, sampler, structures, True), None),
+        "with a negative and a hard one each, where paths meet": (
+            partial(draw_all, sampler, intersections, True),
+            50_000,
+        ),
     }
     times = race(ROUNDS, {name: work for name, (work, _) in draws.items()})
     for name, (_, target) in draws.items():
-        pace = TRAINING / times[name]
+        speed = TRAINING / times[name]
         against = target or 50_000
         judge: Callable[..., None] = verdicts.note if target is None else partial(verdicts.at_least, target=1)
-        judge(f"training questions {name}", f"{pace:,.0f}/s against {against:,}/s", pace / against)
+        judge(f"training questions {name}", f"{speed:,.0f}/s against {against:,}/s", speed / against)
 
 
-def draw_all(sampler: Sampler, shapes: list[Structure], negatives: bool) -> None:
-    """Nothing; a round of training questions is drawn."""
-    shares = np.diff(np.linspace(0, TRAINING, len(shapes) + 1).astype(int)).tolist()
-    for structure, count in zip(shapes, shares, strict=True):
+def draw_all(sampler: Sampler, structures: list[Structure], negatives: bool) -> None:
+    """Draw a round of training questions."""
+    shares = np.diff(np.linspace(0, TRAINING, len(structures) + 1).astype(int)).tolist()
+    for structure, count in zip(structures, shares, strict=True):
         drawn = sampler.draw(structure, count, 0, negatives=negatives, hard_negatives=negatives)
         if len(drawn.questions) != count:
             raise RuntimeError(f"only {len(drawn.questions):,} of {count:,} questions of {structure.name}")
 
 
 def measure_held_out(graph: Graph, folder: Path, verdicts: Verdicts) -> None:
-    """Nothing; the time for strictly unanswerable test questions with all answers, written to disk, is measured."""
+    """Measure the time to sample and write held-out test questions with all their answers."""
     each = -(-HELD_OUT // len(STRUCTURES))
     plan = Plan(Counts(0, 0, 0, each, 0), structures=STRUCTURES, negatives=NegativeCounts(1_000, 10))
-    begun = time.perf_counter()
+    start = time.perf_counter()
     made = sample(graph, folder, plan)
-    seconds = time.perf_counter() - begun
+    seconds = time.perf_counter() - start
     count = sum(made.description["questions"]["test"].values())
     what = f"{count:,} test questions with all answers, and for one in ten up to 1,000 negatives and hard ones"
     verdicts.at_most(what, f"{seconds:.1f} s against 300 s", seconds / 300 * HELD_OUT / count, 1)
 
 
 def random_queries(graph: Graph) -> list[Questions]:
-    """Random queries of each structure of three edges, on the whole graph."""
+    """Draw random queries of each structure of three edges on the whole graph."""
     sampler = Sampler(graph.whole)
-    shapes = [structure for structure in STRUCTURES if structure.relation_count == 3]
-    return [sampler.draw(structure, ASKED, 1, negatives=False, hard_negatives=False).questions for structure in shapes]
+    structures = [structure for structure in STRUCTURES if structure.relation_count == 3]
+    return [
+        sampler.draw(structure, ASKED, 1, negatives=False, hard_negatives=False).questions for structure in structures
+    ]
 
 
 def measure_exact(graph: Graph, queries: list[Questions], verdicts: Verdicts) -> None:
-    """Nothing; answer sets are timed against pyoxigraph's answers to the same queries, and compared with them."""
+    """Time answer sets against pyoxigraph on the same queries, and compare the answers."""
     store = Store()
     store.bulk_extend(quads(graph))
     exact = Exact(graph.whole)
@@ -135,26 +140,26 @@ def measure_exact(graph: Graph, queries: list[Questions], verdicts: Verdicts) ->
 
 
 def solutions(store: Store, text: str) -> QuerySolutions:
-    """What pyoxigraph answers."""
-    found = store.query(text)
-    assert isinstance(found, QuerySolutions)
-    return found
+    """Return pyoxigraph's solutions."""
+    result = store.query(text)
+    assert isinstance(result, QuerySolutions)
+    return result
 
 
-def check(graph: Graph, store: Store, texts: list[str], found: list[Any]) -> None:
-    """Nothing, or an error where Exact and pyoxigraph do not agree."""
-    for text, own in zip(texts, found, strict=True):
-        theirs = {term.value for row in solutions(store, text) if isinstance(term := row[0], NamedNode)}
-        if {graph.namer.iri(graph.entities.name(int(entity))) for entity in own} != theirs:
-            raise RuntimeError(f"Exact has {len(own)} answers and pyoxigraph {len(theirs)}: {text}")
+def check(graph: Graph, store: Store, texts: list[str], exact_answers: list[Any]) -> None:
+    """Raise RuntimeError if Exact and pyoxigraph do not agree."""
+    for text, own in zip(texts, exact_answers, strict=True):
+        store_answers = {term.value for row in solutions(store, text) if isinstance(term := row[0], NamedNode)}
+        if {graph.namer.iri(graph.entities.name(int(entity))) for entity in own} != store_answers:
+            raise RuntimeError(f"Exact has {len(own)} answers and pyoxigraph {len(store_answers)}: {text}")
 
 
 def measure_reading(graph: Graph, queries: list[Questions], verdicts: Verdicts) -> None:
-    """Nothing; reading SPARQL of three patterns is timed, for texts not seen before and for one that was."""
+    """Time reading SPARQL of three patterns, for new texts and for a cached one."""
     texts = [to_sparql(questions.query(row), graph) for row in range(1, ASKED) for questions in queries][:TEXTS]
-    begun = time.perf_counter()
+    start = time.perf_counter()
     read(to_sparql(queries[0].query(0), graph), graph)
-    first = time.perf_counter() - begun
+    first = time.perf_counter() - start
     cold = [seconds_of(partial(read, text, graph)) for text in texts]
     again = best_of(ROUNDS, lambda: [read(texts[-1], graph) for _ in range(AGAIN)]) / AGAIN
     median, worst = float(np.median(cold)), max(cold)

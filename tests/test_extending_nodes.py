@@ -62,7 +62,7 @@ def _expanded(_: Query, node: Query) -> Query:
 
 def disjuncts(query: Query) -> list[Query]:''',
         "    union = next(": "    query = rewrite(query, _expanded)\n    union = next(",
-        "    Anchor,\n": "    AtLeast,\n    Anchor,\n",
+        "    Anchor,\n": "    AtLeast,\n    Intersect,\n    Anchor,\n",
         "\nimport numpy as np\n": "from itertools import combinations\n\nimport numpy as np\n",
     },
     "query/fold.py": {

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 
 from halfgraph.query.program import compile_query
-from halfgraph.query.rewriting import disjuncts, fill, map_ids, pin, rewrite, rewrite_nodes, without_negation
+from halfgraph.query.rewriting import disjuncts, fill, map_ids, map_node_ids, pin, rewrite, without_negation
 from halfgraph.query.tree import (
     Anchor,
     Intersect,
@@ -12,6 +12,7 @@ from halfgraph.query.tree import (
     Project,
     Query,
     Union,
+    anchors,
     nodes,
     shared_variables,
 )
@@ -70,9 +71,10 @@ def test_a_rewriting_that_changes_nothing_gives_an_equal_query_of_new_nodes(give
 @given(graphs_and_queries())
 def test_every_node_is_replaced_by_what_the_change_returns(given_):
     _, query = given_
-    moved = rewrite_nodes(query, lambda _, node: replace(node, entity=7) if isinstance(node, Anchor) else node)
-    assert set(moved) == {id(node) for node in nodes(query)}
-    assert all(node.entity == 7 for node in nodes(moved[id(query)]) if isinstance(node, Anchor))
+    moved = rewrite(query, lambda _, node: replace(node, entity=7) if isinstance(node, Anchor) else node)
+    assert all(anchor.entity == 7 for anchor in anchors(moved))
+    assert moved == map_ids(query, lambda _: 7, lambda relation: relation)
+    assert set(map_node_ids(query, lambda _: 7, lambda relation: relation)) == {id(node) for node in nodes(query)}
 
 
 def test_a_pinned_variable_is_the_same_entity_wherever_it_is_used():

@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from halfgraph.query.tree import (
     Anchor,
     Column,
-    Intersect,
-    Negate,
     Project,
     Query,
     Union,
@@ -17,7 +15,9 @@ from halfgraph.query.tree import (
     has_negation,
     intersect,
     nodes,
+    positive_parts,
     rebuild,
+    type_of,
 )
 
 Change = Callable[[Query, Query], Query]  # from a node, and the same node on rewritten children, to its replacement
@@ -25,15 +25,10 @@ Change = Callable[[Query, Query], Query]  # from a node, and the same node on re
 
 def rewrite(query: Query, change: Change) -> Query:
     """Return the query rebuilt from its anchors on, each node replaced by what `change` returns."""
-    return rewrite_nodes(query, change)[id(query)]
-
-
-def rewrite_nodes(query: Query, change: Change) -> dict[int, Query]:
-    """Return the replacement of every node, by the id of the node that it replaces."""
     new: dict[int, Query] = {}
     for node in nodes(query):
         new[id(node)] = change(node, rebuild(node, [new[id(child)] for child in children(node)]))
-    return new
+    return new[id(query)]
 
 
 def map_ids(query: Query, entity: Callable[[Column], Column], relation: Callable[[Column], Column]) -> Query:
@@ -103,7 +98,5 @@ def without_negation(query: Query) -> Query:
 
 
 def _without_negated_parts(_: Query, rebuilt: Query) -> Query:
-    if not isinstance(rebuilt, Intersect):
-        return rebuilt
-    kept = [part for part in rebuilt.parts if not isinstance(part, Negate)]
-    return rebuilt if len(kept) == len(rebuilt.parts) else intersect(kept, rebuilt.type_id)
+    kept = positive_parts(rebuilt)
+    return rebuilt if len(kept) == len(children(rebuilt)) else intersect(kept, type_of(rebuilt))

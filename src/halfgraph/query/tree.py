@@ -144,11 +144,6 @@ def positive_parts(node: Query) -> list[Query]:
     return [child for child in children(node) if not isinstance(child, Negate)]
 
 
-def negated_parts(node: Query) -> list[Query]:
-    """Return what the negated children of a node negate."""
-    return [child.part for child in children(node) if isinstance(child, Negate)]
-
-
 def is_variable(node: Query) -> bool:
     """Whether a node stands for a variable: it is neither an anchor nor a negation."""
     return not isinstance(node, Anchor | Negate)

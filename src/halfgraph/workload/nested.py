@@ -8,6 +8,7 @@ whose last relation is `n` is negated, unless the graph has a relation of that n
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
@@ -84,21 +85,6 @@ def _follow(query: Query, relations: Sequence[Any], leaves: Leaves, position: Fi
     return query
 
 
-class _Ids(dict[str, int]):
-    """Ids by name, looked up at first use; a missing name is a KeyError."""
-
-    def __init__(self, vocabulary: Vocabulary) -> None:
-        super().__init__()
-        self.vocabulary = vocabulary
-
-    def __missing__(self, name: object) -> int:
-        number = self.vocabulary.find(name) if isinstance(name, str) else None
-        if number is None:
-            raise KeyError(name)
-        self[str(name)] = number
-        return number
-
-
 class GraphNames:
     """The names of a graph's entities and directed relations and their ids, each looked up once."""
 
@@ -108,9 +94,9 @@ class GraphNames:
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self._entities = _Ids(graph.entities)
-        self._relations: dict[str, int | None] = {}
-        self._entity_names: dict[int, str] = {}
+        self.entity_name = cache(graph.entities.name)
+        self.find_relation = cache(self._find_relation)
+        self._find_entity = cache(graph.entities.find)
 
     def entity(self, leaf: Any, position: FilePosition) -> int:
         """Return the id of an entity."""
@@ -120,28 +106,19 @@ class GraphNames:
         """Return the ids of a list of entities."""
         if not isinstance(leaves, list):
             raise position.error(f"expected a list of entities, found {shown(leaves)}")
-        try:
-            return list(map(self._entities.__getitem__, leaves))
-        except (KeyError, TypeError):
-            unknown = next(name for name in leaves if not isinstance(name, str) or name not in self.graph.entities)
-            raise _unknown(unknown, "entity", self.graph.entities, position) from None
+        ids = [self._find_entity(name) if isinstance(name, str) else None for name in leaves]
+        if None in ids:
+            raise _unknown(leaves[ids.index(None)], "entity", self.graph.entities, position)
+        return ids  # type: ignore[return-value]
 
     def relation(self, leaf: Any, position: FilePosition) -> int:
         """Return the id of a directed relation."""
-        number = self.find_relation(leaf)
+        number = self.find_relation(leaf) if isinstance(leaf, str) else None
         if number is None:
             raise _unknown(leaf, "relation", self.graph.relations, position)
         return number
 
-    def find_relation(self, name: Any) -> int | None:
-        """Return the id of a directed relation, or None."""
-        if not isinstance(name, str):
-            return None
-        if name not in self._relations:
-            self._relations[name] = self._look_up(name)
-        return self._relations[name]
-
-    def _look_up(self, name: str) -> int | None:
+    def _find_relation(self, name: str) -> int | None:
         # A relation may itself be called something^-1.
         for forward, direction in ((name, 0), (name.removesuffix(INVERSE), 1)):
             number = self.graph.relations.find(forward)
@@ -152,12 +129,6 @@ class GraphNames:
     def negates(self, leaf: Any) -> bool:
         """Whether a name among the relations of a path marks it as negated."""
         return leaf == NEGATION and self.find_relation(leaf) is None
-
-    def entity_name(self, entity: int) -> str:
-        """Return the name of an entity."""
-        if entity not in self._entity_names:
-            self._entity_names[entity] = self.graph.entities.name(entity)
-        return self._entity_names[entity]
 
 
 def _unknown(name: object, what: str, vocabulary: Vocabulary, position: FilePosition) -> Exception:
