@@ -1,8 +1,8 @@
-"""What each ingredient of the recipe gives: `benchmarks/long/recipe.py GRAPH WORKLOAD [--steps N] [NAME=VALUE ...]`.
+"""What each ingredient of the recipe gains: `benchmarks/long/recipe.py GRAPH WORKLOAD [--steps N] [NAME=VALUE ...]`.
 
 Trains the default model once for each change of a setting, all for the same number of steps, and prints the macro AUC
 and APR on the workload's validation questions, and the filtered MRR of the one-edge ones, as rows of a Markdown table;
-a recipe is never settled on test questions. Without changes named, those of docs/results.md.
+test questions never choose a recipe. Without changes on the command line, those of docs/results/ablations.md.
 """
 
 import argparse
@@ -47,7 +47,7 @@ CHANGES = (
 
 
 def main() -> None:
-    """Nothing; trains and prints."""
+    """Train once for each change and print a row of the table."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("graph")
     arguments.add_argument("workload")
@@ -69,7 +69,7 @@ def main() -> None:
 
 
 def row(graph: Graph, workload: Workload, change: str, budget: Budget, seed: int) -> str:
-    """The row of a change."""
+    """Train with a change and return its row."""
     pairs = [pair for pair in change.split(",") if pair]
     named = dict(pair.split("=", 1) for pair in pairs if pair.startswith(("model=", "recipe=")))
     values = given_values(None, [pair for pair in pairs if not pair.startswith(("model=", "recipe="))])

@@ -206,7 +206,7 @@ def test_a_variable_without_a_type_is_of_the_usual_one_at_the_end_of_its_relatio
         assert model.encoder.types_of(node, 1).tolist() == [usual_type(model.plain, len(KINDS), [one, other])]
 
 
-def test_the_usual_type_is_told_row_by_row_and_through_nested_intersections(model: SmallModel) -> None:
+def test_the_usual_type_is_found_row_by_row_and_through_nested_intersections(model: SmallModel) -> None:
     relations = [np.arange(RELATIONS, dtype=np.int32), np.arange(RELATIONS, dtype=np.int32)[::-1].copy()]
     anchor = Anchor(np.zeros(RELATIONS, np.int32))
     inner = Intersect(tuple(Project(anchor, column) for column in relations))

@@ -84,6 +84,6 @@ def test_a_recipe_without_links_draws_none_and_so_does_the_hinge(model):
         assert Batches(model.graph, source, recipe, 5).batch(0).links is None
 
 
-def test_links_need_something_to_be_told_from():
+def test_links_need_at_least_one_candidate():
     with pytest.raises(SettingError, match="link_candidates"):
         Recipe(link_candidates=0)

@@ -272,7 +272,7 @@ def test_the_number_of_steps_follows_from_the_time_limit_and_the_speed() -> None
 
 
 def interrupting_after(lines: int) -> Callable[..., Any]:
-    """A tracer that sends SIGINT when so many lines of the loop and the optimiser were run."""
+    """Return a tracer that sends SIGINT after some lines of the loop, the checkpoints and the optimiser."""
     left = lines
 
     def trace(frame: FrameType, event: str, _: Any) -> Any:

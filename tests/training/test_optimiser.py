@@ -33,7 +33,7 @@ def sparse_gradient(step: int, dtype: torch.dtype = torch.float32) -> Tensor:
 
 
 def reference(make: Make, dtype: torch.dtype = torch.float32, sparse: bool = False) -> dict[str, nn.Parameter]:
-    """What torch's own optimiser makes of the same gradients."""
+    """Return the parameters after the same gradients by torch's own optimiser."""
     own = parameters(dtype)
     names = ["table"] if sparse else list(own)
     optimiser = make([own[name] for name in names])
@@ -48,7 +48,7 @@ def reference(make: Make, dtype: torch.dtype = torch.float32, sparse: bool = Fal
 
 
 def add_gradients(own: dict[str, nn.Parameter], step: int, dtype: torch.dtype = torch.float32) -> None:
-    """Nothing; the gradients of a step are added to those that are kept, as backward does."""
+    """Add the gradients of a step to those that are there, as backward does."""
     for name, gradient in dense_gradients(step, dtype).items():
         assert own[name].grad is not None
         own[name].grad.add_(gradient)  # type: ignore[union-attr]
@@ -107,7 +107,7 @@ def test_a_table_by_rows_and_dense_weights_go_side_by_side() -> None:
         torch.testing.assert_close(own[name], dense[name], rtol=0, atol=1e-5)
 
 
-def test_a_step_in_which_a_table_was_not_asked_leaves_it() -> None:
+def test_a_table_without_a_gradient_is_left_as_it_is() -> None:
     own = parameters()
     before = own["table"].detach().clone()
     optimiser = Optimiser(own, {"table"})
@@ -115,7 +115,7 @@ def test_a_step_in_which_a_table_was_not_asked_leaves_it() -> None:
     assert torch.equal(own["table"], before)
 
 
-def test_gradients_are_cleared_and_their_room_is_kept() -> None:
+def test_gradients_are_cleared_and_their_memory_is_kept() -> None:
     own = parameters()
     optimiser = Optimiser(own, set())
     rooms = {name: parameter.grad for name, parameter in own.items()}
@@ -127,7 +127,7 @@ def test_gradients_are_cleared_and_their_room_is_kept() -> None:
 
 
 @pytest.mark.parametrize("sparse", [set(), {"table"}])
-def test_going_on_from_a_state_is_going_on(sparse: set[str]) -> None:
+def test_a_resumed_optimiser_takes_the_same_steps(sparse: set[str]) -> None:
     own = parameters()
     optimiser = Optimiser(own, sparse)
 

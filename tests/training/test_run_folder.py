@@ -76,7 +76,7 @@ def test_tensors_that_cannot_be_written_leave_the_old_ones(tmp_path: Path, monke
         assert list(tmp_path.iterdir()) == [tmp_path / "t"]
 
 
-def test_a_folder_that_is_gone_is_told(tmp_path: Path) -> None:
+def test_writing_to_a_missing_folder_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="cannot be written"):
         save_tensors(tmp_path / "gone" / "t", TENSORS, {})
     with pytest.raises(FolderError, match="cannot be written: No such file or directory"):

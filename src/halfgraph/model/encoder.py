@@ -99,10 +99,10 @@ class QueryEmbedding:
         """Intersect the paths, nodes with equally many paths together."""
         embeddings: dict[int, Tensor] = {}
         for count in sorted({len(node.parts) for node in nodes}):
-            alike = [index for index, node in enumerate(nodes) if len(node.parts) == count]
-            paths = [torch.stack(parts[index], dim=1) for index in alike]  # (n, paths, d) each
-            intersected = self._intersect([nodes[index] for index in alike], paths)
-            embeddings.update(zip(alike, intersected, strict=True))
+            same_count = [index for index, node in enumerate(nodes) if len(node.parts) == count]
+            paths = [torch.stack(parts[index], dim=1) for index in same_count]  # (n, paths, d) each
+            intersected = self._intersect([nodes[index] for index in same_count], paths)
+            embeddings.update(zip(same_count, intersected, strict=True))
         return [embeddings[index] for index in range(len(nodes))]
 
     def _intersect(self, nodes: list[Intersect], paths: list[Tensor]) -> Sequence[Tensor]:

@@ -142,19 +142,15 @@ class Batches:
         answers = np.concatenate([questions.answers for questions in sets])
         # Departs from the paper, which sums over all questions: each structure's loss is a mean times its weight, so
         # that the weights of the recipe hold however many questions of a structure a graph gives.
-        weights = np.concatenate([np.full(len(some), weight / len(some), np.float32) for some, weight in drawn])
+        weights = np.concatenate([np.full(len(q), weight / len(q), np.float32) for q, weight in drawn])
         softmax = recipe.loss == "softmax"
-        return Batch(
-            sets,
-            answers,
-            weights,
-            self._negatives(sets, 0 if softmax else recipe.type_negatives, step, hard=False),
-            self._negatives(sets, recipe.hard_negatives, step, hard=True),
-            self._shared_negatives(sets, answers, generator) if softmax else None,
-            self._link_source.draw(recipe.links, recipe.link_candidates, generator)
-            if softmax and recipe.links
-            else None,
-        )
+        negatives = self._negatives(sets, 0 if softmax else recipe.type_negatives, step, hard=False)
+        hard_negatives = self._negatives(sets, recipe.hard_negatives, step, hard=True)
+        shared = self._shared_negatives(sets, answers, generator) if softmax else None
+        links = None
+        if softmax and recipe.links:
+            links = self._link_source.draw(recipe.links, recipe.link_candidates, generator)
+        return Batch(sets, answers, weights, negatives, hard_negatives, shared, links)
 
     def mixture(self, burning_in: bool) -> list[tuple[Structure, int, float]]:
         """Return the structures of a step with their counts and weights."""
@@ -203,11 +199,11 @@ class Batches:
                 np.ascontiguousarray(questions.anchors),
                 np.ascontiguousarray(questions.relations),
                 flat,
-                firsts[own],
-                counts[own],
+                firsts[group],
+                counts[group],
                 counts.max(),
             )
-            for questions, own in zip(sets, np.split(groups, ends[:-1]), strict=True)
+            for questions, group in zip(sets, np.split(groups, ends[:-1]), strict=True)
         ]
         return SharedNegatives(of_type, of_any, groups, np.concatenate(known))
 

@@ -28,7 +28,7 @@ class Diverged(HalfgraphError):
 
 @dataclass
 class TrainingState:
-    """How far a run has come. The checkpoint has these fields, so a renamed one could not read old runs."""
+    """How far a run has come. Checkpoints store these fields by name, so that renaming one breaks old runs."""
 
     step: int = 0
     total: int | None = None  # steps; None until the speed of the first ones is known

@@ -84,21 +84,22 @@ def softmax_losses(encoder: Encoder, batch: Batch, queries: Tensor, recipe: Reci
     shared = batch.shared
     order = np.argsort(shared.groups, kind="stable")  # questions that share negatives next to each other
     sizes = np.bincount(shared.groups, minlength=len(shared.of_type)).tolist()
-    place = torch.from_numpy(order).to(queries.device)
-    queries = queries.index_select(0, place) / recipe.temperature  # cosines are logits from here on
+    rows = torch.from_numpy(order).to(queries.device)
+    queries = queries.index_select(0, rows) / recipe.temperature  # cosines are logits from here on
     ids = [batch.answers[order], shared.of_any, *shared.of_type]
     entities = encoder.entities(_ids(np.concatenate(ids), encoder))  # one look-up: its gradient is a whole table
-    answers, others, *candidates = entities.split([len(some) for some in ids])
+    answers, of_any, *of_types = entities.split([len(column) for column in ids])
     known = torch.from_numpy(shared.known[order]).to(queries.device)
-    wrong, levels = [], []
-    pieces = (part.split(sizes) for part in (queries, cosine(queries, others), known))
-    for some, logits, mask, of_type in zip(*pieces, candidates, strict=True):
-        total = _masked_logsumexp(cosine(some, of_type), mask[:, : len(of_type)])
-        wrong.append(torch.logaddexp(total, _masked_logsumexp(logits, mask[:, len(of_type) :][:, : len(others)])))
+    totals, levels = [], []
+    groups = (part.split(sizes) for part in (queries, cosine(queries, of_any), known))
+    for group, any_logits, mask, of_type in zip(*groups, of_types, strict=True):
+        type_mask, any_mask = mask[:, : len(of_type)], mask[:, len(of_type) :][:, : len(of_any)]
+        total = _masked_logsumexp(cosine(group, of_type), type_mask)
+        totals.append(torch.logaddexp(total, _masked_logsumexp(any_logits, any_mask)))
         levels.append(total - math.log(max(len(of_type), 1)))
-    parts = (cosine(queries, answers.unsqueeze(1)).squeeze(1), torch.cat(wrong), torch.cat(levels))
-    right, total, level = (torch.empty_like(part).index_copy(0, place, part) for part in parts)
-    losses = F.softplus(total - right)
+    sorted_parts = (cosine(queries, answers.unsqueeze(1)).squeeze(1), torch.cat(totals), torch.cat(levels))
+    right, wrong, level = (torch.empty_like(part).index_copy(0, rows, part) for part in sorted_parts)
+    losses = F.softplus(wrong - right)
     return losses + recipe.pooled_weight * pooled_losses(batch, right, level) if recipe.pooled_weight else losses
 
 
