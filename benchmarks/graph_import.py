@@ -1,6 +1,6 @@
-"""Import and opening: time against the bare parser, TSV against N-Triples, peak memory, and a graph of 10M triples.
+"""Import and open graphs: time against the bare parser, TSV against N-Triples, peak memory, 10M triples, start-up.
 
-Every step that is measured, or that needs room, is a child process: this file again, with the name of the step.
+Every measured step is a child process: this file again, with the name of the step.
 """
 
 import json
@@ -30,16 +30,17 @@ HALFGRAPH = str(Path(sys.executable).parent / "halfgraph")
 
 
 def main() -> None:
-    """Nothing; all figures are measured and printed."""
+    """Measure and print everything."""
     verdicts = Verdicts("Importing a graph and opening it")
     with tempfile.TemporaryDirectory(prefix="halfgraph-bench-") as folder:
         measure_import(Path(folder), verdicts)
         measure_opening(Path(folder) / "big", verdicts)
+    measure_start(verdicts)
     verdicts.leave()
 
 
 def measure_import(folder: Path, verdicts: Verdicts) -> None:
-    """Nothing; imports of the same rows are compared with the bare parser, and their memory with what they make."""
+    """Compare imports of the same rows with the bare parser, and their memory with the size of the graph."""
     written = json.loads(step("write", folder).output)
     triples, table = folder / "rows.nt", folder / "rows.tsv"
     works = {
@@ -54,8 +55,8 @@ def measure_import(folder: Path, verdicts: Verdicts) -> None:
 
 
 def judge_times(children: dict[str, list[Child]], verdicts: Verdicts) -> None:
-    """Nothing; the best time of each is compared."""
-    best = {name: min(child.seconds for child in some) for name, some in children.items()}
+    """Compare the best times."""
+    best = {name: min(child.seconds for child in runs) for name, runs in children.items()}
     alone = min(float(child.output) for child in children["parse"])
     what = f"import of {STATEMENTS:,} N-Triples, the whole command, against pyoxigraph.parse alone"
     verdicts.at_most(what, f"{best['triples']:.2f} s against {alone:.2f} s", best["triples"] / alone, 4)
@@ -66,7 +67,7 @@ def judge_times(children: dict[str, list[Child]], verdicts: Verdicts) -> None:
 
 
 def judge_memory(children: list[Child], size: int, verdicts: Verdicts) -> None:
-    """Nothing; the smallest peak is compared with the size of the integer arrays and names."""
+    """Compare the smallest peak with the size of the integer arrays and names."""
     peak, bare = min(child.peak for child in children), step("nothing").peak
     what = "peak memory of the import of N-Triples against the integer arrays and names that it makes"
     verdicts.at_most(what, f"{peak / MB:.1f} MB against {size / MB:.1f} MB", peak / size, 6)
@@ -75,11 +76,11 @@ def judge_memory(children: list[Child], size: int, verdicts: Verdicts) -> None:
 
 
 def measure_opening(folder: Path, verdicts: Verdicts) -> None:
-    """Nothing; opening a large graph and reading one entity's neighbours is held against its limits."""
+    """Compare opening a large graph and reading one entity's neighbours with fixed limits."""
     name = step("make", folder).output.strip()
     opening = {how: partial(step, "open", folder, name, how) for how in ("cached", "evicted")}
-    figures = {how: [json.loads(child.output) for child in some] for how, some in interleave(ROUNDS, opening).items()}
-    seconds = {how: min(figure["seconds"] for figure in some) for how, some in figures.items()}
+    figures = {how: [json.loads(child.output) for child in runs] for how, runs in interleave(ROUNDS, opening).items()}
+    seconds = {how: min(figure["seconds"] for figure in runs) for how, runs in figures.items()}
     neighbours = figures["cached"][0]["neighbours"]
     what = f"opening {BIG_TRIPLES:,} triples and reading one entity's {neighbours} neighbours by name"
     verdicts.at_most(what, f"{1000 * seconds['cached']:.1f} ms against 50 ms", seconds["cached"] / 0.05, 1)
@@ -91,37 +92,51 @@ def measure_opening(folder: Path, verdicts: Verdicts) -> None:
     verdicts.note("the same without the packages", f"{own / MB:.1f} MB against 100 MB", own / (100 * MB))
 
 
+def measure_start(verdicts: Verdicts) -> None:
+    """Compare `import halfgraph` and `halfgraph --help` with an interpreter that imports typer."""
+    commands = {
+        "typer": [sys.executable, "-c", "import typer"],
+        "package": [sys.executable, "-c", "import halfgraph"],
+        "help": [HALFGRAPH, "--help"],
+    }
+    works = {name: partial(run_child, command) for name, command in commands.items()}
+    best = {name: min(child.seconds for child in runs) for name, runs in interleave(ROUNDS, works).items()}
+    for name, what in (("package", "import halfgraph"), ("help", "halfgraph --help")):
+        figures = f"{best[name]:.2f} s against {best['typer']:.2f} s"
+        verdicts.at_most(f"{what} against importing typer", figures, best[name] / best["typer"], 2)
+
+
 def step(name: str, *arguments: str | Path) -> Child:
-    """What a step of this file gives in a process of its own."""
+    """Run a step of this file as a process of its own."""
     return run_child([sys.executable, __file__, name, *map(str, arguments)])
 
 
 def run_import(source: Path) -> Child:
-    """What an import of the source gives; the graph of an earlier one is removed before."""
+    """Import the source, after removing the graph of an earlier import."""
     shutil.rmtree(folder_of(source), ignore_errors=True)
     return run_child([HALFGRAPH, "import", str(source), "--quiet", "--out", str(folder_of(source))])
 
 
 def folder_of(source: Path) -> Path:
-    """Where the graph of a source goes."""
+    """Return the graph folder of a source."""
     return source.with_name(f"{source.name}.graph")
 
 
 def check(folder: Path, written: dict[str, int]) -> None:
-    """Nothing, or an error where the import has not found what was written."""
+    """Raise RuntimeError if the import did not read what was written."""
     counts = json.loads((folder / "graph.json").read_text(encoding="utf-8"))["counts"]
-    found = {what: counts["triples"]["train"] if what == "triples" else counts[what] for what in written}
-    if found != written:
-        raise RuntimeError(f"{written} were written, and the import found {found}")
+    imported = {what: counts["triples"]["train"] if what == "triples" else counts[what] for what in written}
+    if imported != written:
+        raise RuntimeError(f"{written} were written, but {imported} were imported")
 
 
 def size_of(folder: Path) -> int:
-    """The bytes of a graph's integer arrays and names; the texts of labels are not counted."""
+    """Return the bytes of a graph's integer arrays and names, without the texts of labels."""
     return sum(path.stat().st_size for path in folder.glob("*.npy") if not path.name.endswith(".labels.npy"))
 
 
 def write_rows(folder: str) -> None:
-    """Nothing; the same rows are written as N-Triples and as TSV, and what is different in them is counted."""
+    """Write the same rows as N-Triples and as TSV, and print the numbers of distinct items."""
     triples, literals = set(), set()
     with (Path(folder) / "rows.nt").open("w") as lines, (Path(folder) / "rows.tsv").open("w") as table:
         for head, relation, tail, mark in rows(random.Random(0)):
@@ -139,12 +154,12 @@ def write_rows(folder: str) -> None:
 
 
 def rows(rng: random.Random) -> Iterator[tuple[str, str, str, str | None]]:
-    """Statements like DBpedia's: head, relation, tail, and for a literal its language or datatype in N-Triples."""
+    """Yield statements like DBpedia's: head, relation, tail, and the language or datatype of a literal."""
     parts = SYLLABLES.split()
     names = ["_".join("".join(rng.choices(parts, k=3)).title() for _ in range(2)) for _ in range(ENTITIES)]
     entities = [f"{RESOURCE}{name}_{number}" for number, name in enumerate(names)]
     relations = [f"{PROPERTY}{rng.choice(parts)}{rng.choice(parts).title()}{number}" for number in range(RELATIONS)]
-    # A few entities and relations are met again and again, most are not.
+    # A few entities and relations are very frequent.
     tails = list(accumulate(1 / (rank + 100) for rank in range(ENTITIES)))
     common = list(accumulate(1 / (rank + 5) for rank in range(RELATIONS)))
     for _ in range(STATEMENTS):
@@ -156,7 +171,7 @@ def rows(rng: random.Random) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def literal(rng: random.Random, head: str, relation: str) -> tuple[str, str, str]:
-    """A relation, a text, and its language or datatype: a third each are labels, numbers and dates."""
+    """Return a relation, a text, and its language or datatype: labels, numbers and dates, a third each."""
     choice = rng.randrange(3)
     if choice == 0:
         return LABEL, head.removeprefix(RESOURCE).replace("_", " "), f"@{rng.choice(('en', 'de', 'fr', 'ja'))}"
@@ -170,7 +185,7 @@ def literal(rng: random.Random, head: str, relation: str) -> tuple[str, str, str
 
 
 def parse_file(path: str) -> None:
-    """Nothing; the seconds that the bare parser takes are printed."""
+    """Print the seconds that the bare parser takes."""
     from pyoxigraph import RdfFormat, parse
 
     start = time.perf_counter()
@@ -181,7 +196,7 @@ def parse_file(path: str) -> None:
 
 
 def make_big(folder: str) -> None:
-    """Nothing; a graph of 10M triples is made by the importer, given ids, and the name of a middling entity printed."""
+    """Import 10M triples given as ids, and print the name of an entity."""
     import numpy as np
 
     from halfgraph.graph.importing import ImportOptions, make_graph
@@ -203,7 +218,7 @@ def make_big(folder: str) -> None:
 
 
 def open_and_read(folder: str, name: str, how: str) -> None:
-    """Nothing; the time of opening and reading, and the memory that it takes, are printed."""
+    """Print the time and memory of opening a graph and reading one entity."""
     bare = resident()
     from halfgraph.graph.folder import Graph
 
@@ -212,9 +227,9 @@ def open_and_read(folder: str, name: str, how: str) -> None:
     imported = resident()
     start = time.perf_counter()
     graph = Graph.open(folder)
-    found = graph.entities.find(name)
-    assert found is not None
-    relations, tails = graph.train.neighbours(found)
+    entity = graph.entities.find(name)
+    assert entity is not None
+    relations, tails = graph.train.neighbours(entity)
     read = [
         (graph.relation_name(r), graph.entities.name(t))
         for r, t in zip(relations.tolist(), tails.tolist(), strict=True)
@@ -226,13 +241,13 @@ def open_and_read(folder: str, name: str, how: str) -> None:
 
 
 def resident() -> int:
-    """The bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * resource.getpagesize()
 
 
 def evict(path: Path) -> None:
-    """Nothing; the system is asked to forget what it has cached of a file."""
+    """Ask the system to drop a file from its cache."""
     with path.open("rb") as file:
         os.fsync(file.fileno())
         os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)

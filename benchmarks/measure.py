@@ -1,4 +1,4 @@
-"""What every benchmark uses: times and memory of functions and of child processes, and a verdict on each target.
+"""Shared by all benchmarks: time and memory of functions and child processes, and a verdict for each target.
 
 Only the standard library is imported here. On Linux a child's peak memory counts from its parent's at the fork, so a
 benchmark that measures the memory of its children must stay small itself and leave heavy work to other children.
@@ -20,15 +20,15 @@ Outcome = TypeVar("Outcome")
 
 @dataclass(frozen=True)
 class Child:
-    """How a child process fared."""
+    """Measurements of a child process."""
 
-    seconds: float  # from its start to its end, the interpreter's start included
+    seconds: float  # from start to end, including the start of the interpreter
     peak: int  # bytes: the largest resident set
     output: str
 
 
 def run_child(command: Sequence[str]) -> Child:
-    """The time, peak memory and standard output of a command, which must succeed."""
+    """Run a command, which must succeed; return its time, peak memory and standard output."""
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         process = subprocess.Popen(command, stdout=output)
@@ -44,19 +44,19 @@ def run_child(command: Sequence[str]) -> Child:
 
 
 def seconds_of(work: Callable[[], object]) -> float:
-    """How long a function takes, once."""
+    """Return the seconds that one call of a function takes."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def best_of(rounds: int, work: Callable[[], object]) -> float:
-    """The shortest time of several."""
+    """Return the shortest time of several calls."""
     return min(seconds_of(work) for _ in range(rounds))
 
 
 def interleave(rounds: int, works: Mapping[str, Callable[[], Outcome]]) -> dict[str, list[Outcome]]:
-    """What each function gave in each round; they take turns, so that a busy minute falls on all of them."""
+    """Call the functions in turns, so that a busy machine slows all of them; return their results."""
     outcomes: dict[str, list[Outcome]] = {name: [] for name in works}
     for _ in range(rounds):
         for name, work in works.items():
@@ -65,14 +65,14 @@ def interleave(rounds: int, works: Mapping[str, Callable[[], Outcome]]) -> dict[
 
 
 def race(rounds: int, works: Mapping[str, Callable[[], object]]) -> dict[str, float]:
-    """The shortest time of each function, taking turns."""
+    """Return the shortest time of each function, called in turns."""
     timed = {name: lambda work=work: seconds_of(work) for name, work in works.items()}
     return {name: min(times) for name, times in interleave(rounds, timed).items()}
 
 
 @dataclass
 class Verdicts:
-    """Figures held against their targets, printed as they come."""
+    """Compare figures with their targets and print them."""
 
     title: str
     short: list[str] = field(default_factory=list)
@@ -81,23 +81,22 @@ class Verdicts:
         print(f"== {self.title}", flush=True)
 
     def at_most(self, what: str, figures: str, ratio: float, target: float) -> None:
-        """Nothing; the ratio is printed and should not be above the target."""
+        """Print a ratio that must not exceed the target."""
         self._judge(what, figures, f"ratio {ratio:.2f}, target at most {target:g}", ratio <= target)
 
     def at_least(self, what: str, figures: str, ratio: float, target: float) -> None:
-        """Nothing; the ratio is printed and should not be below the target."""
+        """Print a ratio that must reach the target."""
         self._judge(what, figures, f"ratio {ratio:.2f}, target at least {target:g}", ratio >= target)
 
     def note(self, what: str, figures: str, ratio: float) -> None:
-        """Nothing; a ratio without a target is printed."""
+        """Print a ratio without a target."""
         print(f"{what}: {figures}, ratio {ratio:.2f}, no target", flush=True)
 
     def _judge(self, what: str, figures: str, held: str, ok: bool) -> None:
-        """Nothing; one line is printed, and what falls short is kept."""
         print(f"{what}: {figures}, {held}: {'ok' if ok else 'SHORT'}", flush=True)
         if not ok:
             self.short.append(what)
 
     def leave(self) -> NoReturn:
-        """Never returns: the exit code tells whether anything fell short."""
+        """Exit; the code tells whether a target was missed."""
         sys.exit(SHORT if self.short else 0)

@@ -1,6 +1,6 @@
-"""Every benchmark in turn, or those named: `benchmarks/run.py`, `benchmarks/run.py graph_import`.
+"""Run all benchmarks, or those named: `benchmarks/run.py`, `benchmarks/run.py graph_import`.
 
-Each has a process of its own; the exit code is 0 only if all of them kept to all of their targets.
+Each runs in a process of its own; the exit code is 0 only if all targets are met.
 """
 
 import subprocess
@@ -16,7 +16,7 @@ WORDS = {0: "ok", SHORT: "SHORT"}
 
 
 def main(wanted: list[str]) -> int:
-    """The exit code, after running the benchmarks and printing a summary."""
+    """Run the benchmarks, print a summary and return the exit code."""
     known = {path.stem: path for path in sorted(HERE.glob("*.py")) if path.stem not in NO_BENCHMARKS}
     if unknown := [name for name in wanted if name not in known]:
         print(f"no benchmark {', '.join(unknown)}; there are: {', '.join(known)}", file=sys.stderr)
@@ -29,7 +29,7 @@ def main(wanted: list[str]) -> int:
 
 
 def _run(path: Path) -> tuple[int, float]:
-    """The exit code of a benchmark, and how long it took."""
+    """Run a benchmark; return its exit code and seconds."""
     start = time.perf_counter()
     code = subprocess.run([sys.executable, str(path)], check=False).returncode
     print(flush=True)

@@ -1,4 +1,4 @@
-"""Statements to check, as RDF for a triple store: `python examples/propose_triples.py GRAPH.ttl FOLDER [STEPS]`."""
+"""Predict missing triples of a graph as N-Quads: `python examples/propose_triples.py GRAPH.ttl FOLDER [STEPS]`."""
 
 import sys
 from pathlib import Path
@@ -16,7 +16,7 @@ relation = graph.namer.iri(graph.relations.name(0))
 witnesses = []
 for number in range(20):
     subject = graph.namer.iri(graph.entities.name(number))
-    question = f"SELECT ?what {{ <{subject}> <{relation}> ?what }}"
-    witnesses += [engine.explain(question, answer.entity) for answer in engine.ask(question, top=3).predicted]
-count = write_proposed(folder / "missing.nq", witnesses, str(folder / "run"), "what the relation may lead to")
+    query = f"SELECT ?what {{ <{subject}> <{relation}> ?what }}"
+    witnesses += [engine.explain(query, answer.entity) for answer in engine.ask(query, top=3).predicted]
+count = write_proposed(folder / "missing.nq", witnesses, str(folder / "run"), "objects of the first relation")
 print(f"{count} triples to check in {folder / 'missing.nq'}")
