@@ -101,6 +101,11 @@ def row(_: Span, *cells: Any) -> Any:
     return tuple(None if cell == "UNDEF" else cell for cell in cells)
 
 
+def linked(_: Span, term: Any, *notes: Any) -> Linked:
+    """An object with its triples and notes."""
+    return Linked(*term[:2], notes) if isinstance(term, Linked) else Linked(term, (), notes)
+
+
 # Expressions
 
 
@@ -212,9 +217,7 @@ ACTIONS: dict[str, Action] = {
     "values_of_one": action(
         lambda span, variable, *cells: tree.Values((variable,), tuple(row(span, cell) for cell in cells), span=span)
     ),
-    "object": action(
-        lambda _, term, *notes: (term if isinstance(term, Linked) else Linked(term))._replace(notes=notes)
-    ),
+    "object": action(linked),
     "nil": action(lambda span: Iri(RDF_NIL, span=span)),
     "sequence": action(lambda span, *parts: tree.PathList("/", parts[::2], span=span)),
     "expression": joined("||"),

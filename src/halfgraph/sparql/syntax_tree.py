@@ -281,6 +281,7 @@ class Update(Node):
 
 
 Query = Select | Ask | Construct | Describe
+_LEAVES = (Variable, Iri, BlankNode, Literal)
 
 
 def walk(node: object) -> Iterator[Node]:
@@ -290,9 +291,7 @@ def walk(node: object) -> Iterator[Node]:
         part = todo.pop()
         if isinstance(part, Node):
             yield part
-            values = [
-                value for name, value in vars(part).items() if name != "span" and isinstance(value, (Node, tuple))
-            ]
-            todo.extend(reversed(values))
+            if not isinstance(part, _LEAVES):
+                todo.extend(value for value in reversed(vars(part).values()) if isinstance(value, (Node, tuple)))
         elif isinstance(part, tuple):
             todo.extend(reversed(part))

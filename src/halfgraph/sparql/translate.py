@@ -7,7 +7,7 @@ from functools import cached_property
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
 from halfgraph.sparql.names import Names
 from halfgraph.sparql.normalise import (
     Among,
@@ -59,6 +59,12 @@ class Patterns:
 def _key(term: Anchor | str) -> int | str:
     """Return what tells a term from others; cheaper than the hash of a query."""
     return term if isinstance(term, str) else int(term.entity)
+
+
+def _once(parts: list[Query]) -> list[Query]:
+    """Return the parts without copies; hashing a query is slow, and parts of different shapes cannot be equal."""
+    shapes = {(type(part), len(nodes(part))) for part in parts}
+    return parts if len(shapes) == len(parts) else list(dict.fromkeys(parts))
 
 
 def _simplest(parts: Sequence[Query], type_id: int | None) -> Query:
@@ -152,8 +158,7 @@ class Translator:
                 patterns.parts.setdefault(name, []).extend(parts)
         once = {(_key(head), relation, _key(tail)): (head, relation, tail) for head, relation, tail in patterns.links}
         patterns.links = list(once.values())
-        for name, parts in patterns.parts.items():
-            patterns.parts[name] = list(dict.fromkeys(parts)) if len(parts) > 1 else parts
+        patterns.parts = {name: _once(parts) for name, parts in patterns.parts.items()}
         return patterns.nodes(target, self)
 
     def add(self, triple: Triple, patterns: Patterns) -> None:
