@@ -146,7 +146,7 @@ def disjuncts(query: Query) -> list[Query]:''',
         "        return [max(node.parts, key=": "        return sorted(node.parts, reverse=True, key=",
         "[id(part)][entity]))]": "[id(part)][entity]))",
         "import Anchor, ": "import AtLeast, Anchor, ",
-        "from typing import ": "from itertools import combinations\nfrom typing import ",
+        "import numpy as np\n": "from itertools import combinations\n\nimport numpy as np\n",
     },
 }
 
