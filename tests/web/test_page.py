@@ -85,7 +85,7 @@ def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: 
         for look in ("negated", "alternative")
     ]
     assert len({*dashes, "none"}) == 3
-    expect(drawing.locator(".legend")).to_contain_text("must not hold")
+    expect(drawing.locator(".legend")).to_contain_text("excluded")
     visit.shoot("not-and-or")
 
 
@@ -137,6 +137,7 @@ def test_an_unknown_name_is_marked_and_the_nearest_ones_are_offered(visit: Visit
     page = visit.open(PREFIX + "SELECT ?p { ?p :won_awards :Cy_Young_Award }")
     marked = page.locator("query-editor .cm-lintRange-error")
     expect(marked).to_have_text(":won_awards")
+    expect(page.get_by_text("Did you mean")).to_have_count(1)
     page.locator(".nearest button").first.click()
     assert ":won_award " in in_editor(page)
     page.keyboard.press("Control+Enter")

@@ -10,7 +10,7 @@ import { percent } from "./format";
 const THIN = 1.5;
 const THICK = 6; // what full attention adds
 
-const ROLES = { anchor: "given", variable: "in between", target: "asked for" };
+const ROLES = { anchor: "entity", variable: "variable", target: "target" };
 
 function toDot(node: QueryNode): Dot {
   const under = node.type ?? "";
@@ -78,8 +78,8 @@ export class QueryDrawing extends PageElement {
     return html`<ul class="legend">
       ${[...roles].sort().map((role) => html`<li><i class="key ${role}"></i>${ROLES[role]}</li>`)}
       ${some((edge) => edge.attention !== null) ? html`<li><i class="key attention"></i>width and number: attention</li>` : nothing}
-      ${some((edge) => edge.negated) ? html`<li><i class="key negated"></i>must not hold</li>` : nothing}
-      ${some((edge) => edge.alternative) ? html`<li><i class="key alternative"></i>one of several</li>` : nothing}
+      ${some((edge) => edge.negated) ? html`<li><i class="key negated"></i>excluded</li>` : nothing}
+      ${some((edge) => edge.alternative) ? html`<li><i class="key alternative"></i>alternative</li>` : nothing}
     </ul>`;
   }
 }

@@ -52,7 +52,7 @@ export function faulty(fault: Fault, goTo: () => void, replace: (name: string) =
     ${fault.nearest.length
       ? html`<p class="nearest">Did you mean ${fault.nearest.slice(0, 5).map((name) => html`<button class="code" @click=${() => replace(name)}>${name}</button>`)}?</p>`
       : nothing}
-    ${fault.advice && !message.includes(fault.advice) ? html`<p>${fault.advice}</p>` : nothing}
+    ${fault.advice && !fault.nearest.length && !message.includes(fault.advice) ? html`<p>${fault.advice}</p>` : nothing}
     ${place ? html`<p><button @click=${goTo}>Go to ${place.toLowerCase()}</button></p>` : nothing}
   </section>`;
 }
