@@ -20,8 +20,17 @@ from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Unio
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.queries import ask, select
 from halfgraph.sparql.rendering import Elements, short_text
-from halfgraph.sparql.syntax_tree import Element, Exists, Filter, Group, Named, Operation, Select, Variable
-from halfgraph.sparql.syntax_tree import Union as UnionPattern
+from halfgraph.sparql.syntax_tree import (
+    Element,
+    Exists,
+    Filter,
+    Group,
+    Named,
+    Operation,
+    Select,
+    UnionPattern,
+    Variable,
+)
 from halfgraph.sparql.writer import write
 
 MOST_PATTERNS = 40  # of a query that is explained

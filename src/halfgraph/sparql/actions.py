@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.syntax_tree import RDF_NIL, Expression, Iri, Node, Span
+from halfgraph.sparql.syntax_tree import RDF_NIL, Expression, Iri, Span, SyntaxNode
 from halfgraph.sparql.triples import Linked, Part, blank_properties, collection, reified, reifier, triples
 
 Action = Callable[[list[Any]], Any]
@@ -21,17 +21,17 @@ def action(build: Callable[..., Any]) -> Action:
             first, last = child.span
             if last:
                 start, end = first if start < 0 else start, last
-            value = child if isinstance(child, Node) else child.value
+            value = child if isinstance(child, SyntaxNode) else child.value
             if value is not None:
                 values.append(value)
         span = (max(start, 0), end)
         built = build(span, *values)
-        return built if isinstance(built, Node) else Part(built, span)
+        return built if isinstance(built, SyntaxNode) else Part(built, span)
 
     return run
 
 
-def node(node_type: type[Node]) -> Action:
+def node(node_type: type[SyntaxNode]) -> Action:
     """Return a callback that makes a node of the parts in their order."""
     return action(lambda span, *parts: node_type(*parts, span=span))
 
@@ -78,7 +78,7 @@ def modifiers(span: Span, *parts: tuple[str, Any, int]) -> tree.Modifiers:
         if name in found:
             found[name] = int(found[name][0].value)
     keys = found.get("order_by", ())
-    found["order_by"] = tuple((key, False) if isinstance(key, Node) else key for key in keys)
+    found["order_by"] = tuple((key, False) if isinstance(key, SyntaxNode) else key for key in keys)
     return tree.Modifiers(**found, clauses=tuple((name, start) for name, _, start in parts), span=span)
 
 
@@ -87,13 +87,13 @@ def modifiers(span: Span, *parts: tuple[str, Any, int]) -> tree.Modifiers:
 
 def group(span: Span, *parts: Any) -> tree.Group:
     """A group, the triples of its blocks among the other elements."""
-    elements: Any = (element for part in parts for element in ((part,) if isinstance(part, Node) else part))
+    elements: Any = (element for part in parts for element in ((part,) if isinstance(part, SyntaxNode) else part))
     return tree.Group(tuple(elements), span=span)
 
 
-def union(span: Span, *groups: Any) -> Node:
+def union(span: Span, *groups: Any) -> SyntaxNode:
     """UNION, or one group by itself."""
-    return tree.Union(groups, span=span) if len(groups) > 1 else groups[0]
+    return tree.UnionPattern(groups, span=span) if len(groups) > 1 else groups[0]
 
 
 def row(_: Span, *cells: Any) -> Any:
@@ -152,7 +152,7 @@ def negation(span: Span, operand: Expression) -> Expression:
 def bracketed(children: list[Any]) -> Part:
     """Return what is between brackets, with the span of the brackets."""
     opening, inner, closing = children
-    return Part(inner if isinstance(inner, Node) else inner.value, (opening.start, closing.end))
+    return Part(inner if isinstance(inner, SyntaxNode) else inner.value, (opening.start, closing.end))
 
 
 def clause(keyword: str) -> Action:
@@ -164,7 +164,7 @@ _KEEP = action(lambda _, *parts: parts)
 _NOTHING = action(lambda *_: None)
 _SUBJECTS = action(lambda _, *parts: () if parts == ("*",) else parts)
 _NODES = {
-    "named": tree.Named, "graph": tree.Graph, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
+    "named": tree.Named, "graph": tree.GraphPattern, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
     "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary, "triple_term": tree.TripleTerm,
 }  # fmt: skip
 _FUNCTIONS: tuple[Any, ...] = (

@@ -78,7 +78,7 @@ def as_group(items: Items) -> Group:
 def _element(item: Item) -> tree.Element:
     match item:
         case OneOf():
-            return tree.Union(tuple(map(as_group, item.groups)))
+            return tree.UnionPattern(tuple(map(as_group, item.groups)))
         case Without():
             return tree.Filter(tree.Exists(as_group(item.group), negated=True))
         case Among():

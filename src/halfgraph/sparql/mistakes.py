@@ -9,7 +9,7 @@ from rapidfuzz import fuzz, process
 
 from halfgraph.errors import SparqlError
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.scanner import Scan, Source, Token
+from halfgraph.sparql.scanner import Scan, SourceText, Token
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
@@ -51,7 +51,7 @@ def undeclared_prefix(scanned: Scan) -> SparqlError:
     return _error(scanned.source, token.start if token else None, problem, advice)
 
 
-def _error(source: Source, offset: int | None, problem: str, advice: str = "") -> SparqlError:
+def _error(source: SourceText, offset: int | None, problem: str, advice: str = "") -> SparqlError:
     line, column = (None, None) if offset is None else source.place(offset)
     return SparqlError(problem, feature="syntax", line=line, column=column, advice=advice)
 

@@ -4,8 +4,19 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.scanner import Source
-from halfgraph.sparql.syntax_tree import XSD, BlankNode, Expression, Iri, Literal, Node, Span, Triple, Variable, walk
+from halfgraph.sparql.scanner import SourceText
+from halfgraph.sparql.syntax_tree import (
+    XSD,
+    BlankNode,
+    Expression,
+    Iri,
+    Literal,
+    Span,
+    SyntaxNode,
+    Triple,
+    Variable,
+    walk,
+)
 from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
 
 _NUMBERS = "integer decimal float double long int short byte unsignedLong unsignedInt unsignedShort unsignedByte"
@@ -15,14 +26,14 @@ COMPARABLE = frozenset(XSD + name for name in f"string boolean anyURI {_NUMBERS}
 
 
 @dataclass(frozen=True)
-class OneOf(Node):
+class OneOf(SyntaxNode):
     """Alternatives of which one must match: a UNION, or | in a path."""
 
     groups: tuple["Items", ...]
 
 
 @dataclass(frozen=True)
-class Without(Node):
+class Without(SyntaxNode):
     """Items that must not match; `within`: what MINUS removes from, None for the whole group (NOT EXISTS)."""
 
     group: "Items"
@@ -31,7 +42,7 @@ class Without(Node):
 
 
 @dataclass(frozen=True)
-class Among(Node):
+class Among(SyntaxNode):
     """That a variable is one of some IRIs, or none of them."""
 
     variable: str
@@ -40,7 +51,7 @@ class Among(Node):
 
 
 @dataclass(frozen=True)
-class Test(Node):
+class Test(SyntaxNode):
     """A condition that only the store can evaluate."""
 
     expression: Expression
@@ -93,7 +104,7 @@ def triples_of(items: Iterable[Item]) -> Iterator[Triple]:
                 yield from triples_of(item.group)
 
 
-def scoped(group: Items, source: Source) -> Items:
+def scoped(group: Items, source: SourceText) -> Items:
     """Return the items of a group to be joined with others: its tests and negations see this group alone."""
     names = variables_of(group)
     for item in group:
@@ -105,7 +116,7 @@ def scoped(group: Items, source: Source) -> Items:
     )
 
 
-def normalise(select: tree.Select, source: Source) -> Items:
+def normalise(select: tree.Select, source: SourceText) -> Items:
     """Return the items of a query's pattern and of the VALUES after it."""
     normaliser = _Normaliser(source)
     values = select.modifiers.values
@@ -117,7 +128,7 @@ def normalise(select: tree.Select, source: Source) -> Items:
 
 @dataclass
 class _Normaliser:
-    source: Source
+    source: SourceText
     count: int = 0  # triples so far
     scopes: int = 0
     blank: dict[str, Variable] = field(default_factory=dict)
@@ -138,7 +149,7 @@ class _Normaliser:
                     items += self.triple(scope, element)
                 case tree.Group():
                     items += scoped(self.group(element), self.source)
-                case tree.Union():
+                case tree.UnionPattern():
                     items.append(OneOf(tuple(map(self.group, element.groups)), span=element.span))
                 case tree.Clause():
                     within = tuple(items)  # MINUS does not see what comes later

@@ -15,7 +15,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.sparql.actions import ACTIONS
 from halfgraph.sparql.mistakes import check_scope, mistake, undeclared_prefix
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.scanner import MOST_TOKENS, Scan, Source, Token, scan
+from halfgraph.sparql.scanner import MOST_TOKENS, Scan, SourceText, Token, scan
 from halfgraph.sparql.syntax_tree import Query, Update
 from halfgraph.sparql.terminals import UPDATES
 from halfgraph.sparql.unsupported import DEEPEST, LONGEST, refused
@@ -29,7 +29,7 @@ class Request:
     """A parsed text: its syntax tree, and the source and the prefixes for messages about it."""
 
     tree: Query | Update
-    source: Source
+    source: SourceText
     prefixes: Prefixes
 
 

@@ -11,8 +11,8 @@ from halfgraph.sparql.syntax_tree import (
     Iri,
     Modifiers,
     Named,
-    Node,
     Select,
+    SyntaxNode,
     Triple,
     Values,
     Variable,
@@ -48,7 +48,7 @@ def count_by(relations: Iterable[str]) -> Select:
     return Select((relation, counted), group, modifiers=Modifiers(group_by=(relation,)))
 
 
-def variables_in(node: Node) -> list[str]:
+def variables_in(node: SyntaxNode) -> list[str]:
     """Return the variables of a node in the order of the text."""
     found = sorted((one.span, one.name) for one in walk(node) if isinstance(one, Variable))
     return list(dict.fromkeys(name for _, name in found))

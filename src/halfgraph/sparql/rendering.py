@@ -42,10 +42,10 @@ def _naming(prefixes: Prefixes, used: list[str]) -> Callable[[str], str]:
     return short
 
 
-def _lines(element: tree.Node, short: Callable[[str], str]) -> Iterator[str]:
+def _lines(element: tree.SyntaxNode, short: Callable[[str], str]) -> Iterator[str]:
     """Yield the lines of an element, indented; groups in it have lines of their own."""
     match element:
-        case tree.Union():
+        case tree.UnionPattern():
             yield from _blocks("", element.groups, short)
         case tree.Group():
             yield from _blocks("", [element], short)
@@ -88,7 +88,7 @@ class Elements:
                 return Values((Variable(pattern.variable),), ())
             case Either():
                 groups = tuple(map(self.group, pattern.groups))
-                return tree.Union(groups) if len(groups) > 1 else groups[0]
+                return tree.UnionPattern(groups) if len(groups) > 1 else groups[0]
             case Not(group=(Equals(anchor=anchor),)):
                 return tree.Filter(tree.Operation(Variable(pattern.variable), (("!=", self.entity(anchor)),)))
             case Not():

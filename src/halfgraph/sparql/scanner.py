@@ -12,7 +12,7 @@ from pyoxigraph import parse as parse_rdf
 from halfgraph.errors import SparqlError
 from halfgraph.graph.names import is_iri
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, BlankNode, Iri, Literal, Node, Span, Variable
+from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, BlankNode, Iri, Literal, Span, SyntaxNode, Variable
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS, TOKEN
 
 MOST_TOKENS = 5_000
@@ -32,7 +32,7 @@ class Token(NamedTuple):
     text: str
     start: int
     end: int
-    value: Node | str | None = None
+    value: SyntaxNode | str | None = None
     label: str = ""  # of the blank node that a bracket can stand for
 
     def __getattr__(self, name: str) -> None:
@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class SourceText:
     """A query text: the original, and the one with its codepoint escapes decoded."""
 
     text: str
@@ -64,7 +64,7 @@ class Source:
     ] = ()  # from this offset of the decoded text on, the original is ahead by so much
 
     @classmethod
-    def of(cls, text: str) -> "Source":
+    def of(cls, text: str) -> "SourceText":
         """Decode the codepoint escapes of a text and remember where each was."""
         if "\\u" not in text and "\\U" not in text:
             return cls(text, text)
@@ -90,11 +90,11 @@ class Source:
         """Return line and column of an offset in the original text."""
         return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
 
-    def place_of(self, node: Node | Token | None) -> Place | None:
+    def place_of(self, node: SyntaxNode | Token | None) -> Place | None:
         """Return where a node or token begins."""
         return None if node is None else self.place(node.span[0])
 
-    def text_of(self, node: Node | Token) -> str:
+    def text_of(self, node: SyntaxNode | Token) -> str:
         """Return a node as the text writes it."""
         return self.text[slice(*node.span)]
 
@@ -108,7 +108,7 @@ def _character(match: re.Match[str]) -> str:
 class Scan:
     """The tokens of a text, the prefixes before and after its declarations, and the first name with an unknown one."""
 
-    source: Source
+    source: SourceText
     tokens: list[Token]
     given: Prefixes
     prefixes: Prefixes
@@ -131,7 +131,7 @@ class Scan:
 class Scanner:
     """Reads tokens one after another and keeps the base and the prefixes declared so far."""
 
-    source: Source
+    source: SourceText
     prefixes: Prefixes
     namespaces: dict[str, str] = field(init=False)
     base: str = field(init=False)
@@ -266,7 +266,7 @@ def resolve(text: str, base: str) -> str:
 
 def scan(text: str, prefixes: Prefixes) -> Scan:
     """Return the tokens of a text."""
-    source = Source.of(text)
+    source = SourceText.of(text)
     try:
         source.decoded.encode()
     except UnicodeEncodeError as error:

@@ -16,35 +16,35 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Node:
+class SyntaxNode:
     """A part of a request; `span` is its start and end offset in the original text, (0, 0) if it is not from one."""
 
     span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True)
-class Variable(Node):
+class Variable(SyntaxNode):
     """A variable, without its question mark."""
 
     name: str
 
 
 @dataclass(frozen=True)
-class Iri(Node):
+class Iri(SyntaxNode):
     """An IRI in full."""
 
     value: str
 
 
 @dataclass(frozen=True)
-class BlankNode(Node):
+class BlankNode(SyntaxNode):
     """A blank node by its label."""
 
     label: str
 
 
 @dataclass(frozen=True)
-class Literal(Node):
+class Literal(SyntaxNode):
     """A literal; a plain string has neither datatype nor language."""
 
     value: str
@@ -53,7 +53,7 @@ class Literal(Node):
 
 
 @dataclass(frozen=True)
-class TripleTerm(Node):
+class TripleTerm(SyntaxNode):
     """<<( subject predicate object )>> of SPARQL 1.2."""
 
     subject: "Term"
@@ -65,7 +65,7 @@ Term = Variable | Iri | BlankNode | Literal | TripleTerm
 
 
 @dataclass(frozen=True)
-class PathStep(Node):
+class PathStep(SyntaxNode):
     """A path with ^ before it, or with *, + or ? after it."""
 
     operator: str
@@ -73,7 +73,7 @@ class PathStep(Node):
 
 
 @dataclass(frozen=True)
-class PathList(Node):
+class PathList(SyntaxNode):
     """Paths joined by / or |, or the relations that ! excludes."""
 
     operator: str
@@ -84,7 +84,7 @@ Path = Iri | PathStep | PathList
 
 
 @dataclass(frozen=True)
-class Operation(Node):
+class Operation(SyntaxNode):
     """Operands with an operator before each but the first: ||, &&, a comparison, or + - * / of one precedence."""
 
     first: "Expression"
@@ -92,7 +92,7 @@ class Operation(Node):
 
 
 @dataclass(frozen=True)
-class In(Node):
+class In(SyntaxNode):
     """Membership in a list: IN or NOT IN."""
 
     item: "Expression"
@@ -101,7 +101,7 @@ class In(Node):
 
 
 @dataclass(frozen=True)
-class Unary(Node):
+class Unary(SyntaxNode):
     """!, + or - before an operand."""
 
     operator: str
@@ -109,7 +109,7 @@ class Unary(Node):
 
 
 @dataclass(frozen=True)
-class Call(Node):
+class Call(SyntaxNode):
     """A built-in function (its name in capitals) or one named by an IRI."""
 
     function: "str | Iri"
@@ -118,7 +118,7 @@ class Call(Node):
 
 
 @dataclass(frozen=True)
-class Aggregate(Node):
+class Aggregate(SyntaxNode):
     """COUNT, SUM, ...; without an argument it is COUNT(*)."""
 
     function: str
@@ -128,7 +128,7 @@ class Aggregate(Node):
 
 
 @dataclass(frozen=True)
-class Exists(Node):
+class Exists(SyntaxNode):
     """EXISTS or NOT EXISTS."""
 
     group: "Group"
@@ -139,7 +139,7 @@ Expression = Operation | In | Unary | Call | Aggregate | Exists | Variable | Iri
 
 
 @dataclass(frozen=True)
-class Triple(Node):
+class Triple(SyntaxNode):
     """A triple pattern; the predicate may be a property path."""
 
     subject: Term
@@ -148,21 +148,21 @@ class Triple(Node):
 
 
 @dataclass(frozen=True)
-class Group(Node):
+class Group(SyntaxNode):
     """Elements between braces; a subquery is a Select as the only element."""
 
     elements: "tuple[Element | Select, ...]"
 
 
 @dataclass(frozen=True)
-class Union(Node):
+class UnionPattern(SyntaxNode):
     """Groups joined by UNION, at least two."""
 
     groups: tuple[Group, ...]
 
 
 @dataclass(frozen=True)
-class Clause(Node):
+class Clause(SyntaxNode):
     """A keyword before a group: OPTIONAL, MINUS, or LATERAL, an extension of SPARQL 1.1."""
 
     keyword: str
@@ -170,7 +170,7 @@ class Clause(Node):
 
 
 @dataclass(frozen=True)
-class Graph(Node):
+class GraphPattern(SyntaxNode):
     """GRAPH name group."""
 
     name: Variable | Iri
@@ -178,7 +178,7 @@ class Graph(Node):
 
 
 @dataclass(frozen=True)
-class Service(Node):
+class Service(SyntaxNode):
     """SERVICE endpoint group."""
 
     endpoint: Variable | Iri
@@ -187,14 +187,14 @@ class Service(Node):
 
 
 @dataclass(frozen=True)
-class Filter(Node):
+class Filter(SyntaxNode):
     """FILTER constraint."""
 
     constraint: Expression
 
 
 @dataclass(frozen=True)
-class Named(Node):
+class Named(SyntaxNode):
     """An expression with a name: (expression AS variable)."""
 
     expression: Expression
@@ -207,18 +207,18 @@ class Bind(Named):
 
 
 @dataclass(frozen=True)
-class Values(Node):
+class Values(SyntaxNode):
     """Inline data; None is UNDEF."""
 
     variables: tuple[Variable, ...]
     rows: tuple[tuple[Iri | Literal | TripleTerm | None, ...], ...]
 
 
-Element = Triple | Group | Union | Clause | Graph | Service | Filter | Bind | Values
+Element = Triple | Group | UnionPattern | Clause | GraphPattern | Service | Filter | Bind | Values
 
 
 @dataclass(frozen=True)
-class Modifiers(Node):
+class Modifiers(SyntaxNode):
     """What follows the pattern of a query."""
 
     group_by: tuple[Expression | Named, ...] = ()
@@ -231,7 +231,7 @@ class Modifiers(Node):
 
 
 @dataclass(frozen=True)
-class Form(Node):
+class Form(SyntaxNode):
     """What the forms of a query share; `base` is set where the function IRI needs it."""
 
     modifiers: Modifiers = field(default=Modifiers(), kw_only=True)
@@ -273,7 +273,7 @@ class Describe(Form):
 
 
 @dataclass(frozen=True)
-class Update(Node):
+class Update(SyntaxNode):
     """A request that changes data. It is recognised, never executed, so its operations are kept as text."""
 
     keyword: str
@@ -284,14 +284,14 @@ Query = Select | Ask | Construct | Describe
 _LEAVES = (Variable, Iri, BlankNode, Literal)
 
 
-def walk(node: object) -> Iterator[Node]:
+def walk(node: object) -> Iterator[SyntaxNode]:
     """Yield every node below and including `node`, or those in a tuple of nodes."""
     todo = [node]
     while todo:
         part = todo.pop()
-        if isinstance(part, Node):
+        if isinstance(part, SyntaxNode):
             yield part
             if not isinstance(part, _LEAVES):
-                todo.extend(value for value in reversed(vars(part).values()) if isinstance(value, (Node, tuple)))
+                todo.extend(value for value in reversed(vars(part).values()) if isinstance(value, (SyntaxNode, tuple)))
         elif isinstance(part, tuple):
             todo.extend(reversed(part))

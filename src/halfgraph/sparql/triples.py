@@ -4,7 +4,17 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.syntax_tree import RDF_FIRST, RDF_NIL, RDF_REIFIES, RDF_REST, BlankNode, Iri, Node, Span, Triple
+from halfgraph.sparql.syntax_tree import (
+    RDF_FIRST,
+    RDF_NIL,
+    RDF_REIFIES,
+    RDF_REST,
+    BlankNode,
+    Iri,
+    Span,
+    SyntaxNode,
+    Triple,
+)
 
 
 class Part(NamedTuple):
@@ -45,10 +55,10 @@ def _notes(triple: Triple, notes: tuple[Any, ...]) -> Iterator[Triple]:
     """Yield the triples of `~ reifier` and `{| ... |}` after an object; a note belongs to the reifier before it."""
     reifier: Any = None
     for note in notes:
-        if reifier is None or isinstance(note, Node):
-            reifier = note if isinstance(note, Node) else BlankNode(note[0], span=triple.span)
+        if reifier is None or isinstance(note, SyntaxNode):
+            reifier = note if isinstance(note, SyntaxNode) else BlankNode(note[0], span=triple.span)
             yield _reifies(reifier, triple.subject, triple.predicate, triple.object, triple.span)
-        if not isinstance(note, Node):
+        if not isinstance(note, SyntaxNode):
             yield from _triples(reifier, note[1])
             reifier = None
 
@@ -69,7 +79,7 @@ def reifier(children: list[Any]) -> Any:
 
 
 def _value(child: Any) -> Any:
-    return child if isinstance(child, Node) else child.value
+    return child if isinstance(child, SyntaxNode) else child.value
 
 
 def blank_properties(children: list[Any]) -> Part:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from halfgraph.errors import SparqlError
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.scanner import MOST_TOKENS, Place, Source
+from halfgraph.sparql.scanner import MOST_TOKENS, Place, SourceText
 from halfgraph.sparql.syntax_tree import walk
 
 LONGEST = 100_000  # characters
@@ -24,7 +24,7 @@ class Unsupported:
 
     reason: str
     advice: str
-    nodes: tuple[type[tree.Node], ...] = ()
+    nodes: tuple[type[tree.SyntaxNode], ...] = ()
 
 
 # docs/sparql.md shows this table; a test compares the two.
@@ -97,7 +97,7 @@ UNSUPPORTED = {
     "GRAPH": Unsupported(
         "GRAPH is not supported: predictions are made from one graph",
         "Write the patterns without GRAPH.",
-        (tree.Graph,),
+        (tree.GraphPattern,),
     ),
     "SERVICE": Unsupported(
         "SERVICE is refused: queries are answered from this graph only",
@@ -187,14 +187,14 @@ def refused(feature: str, place: Place | None, **fields: object) -> SparqlError:
     return SparqlError(problem, feature=feature, line=line, column=column, advice=advice)
 
 
-def refuse_unsupported(request: tree.Query | tree.Update, source: Source) -> None:
+def refuse_unsupported(request: tree.Query | tree.Update, source: SourceText) -> None:
     """Raise the error for the first thing in a request that cannot be predicted."""
     feature, word, start = min(_unsupported(request), key=lambda one: one[2], default=("", "", 0))
     if feature:
         raise refused(feature, source.place(start), word=word)
 
 
-def refuse_forbidden(request: tree.Query | tree.Update, source: Source) -> None:
+def refuse_forbidden(request: tree.Query | tree.Update, source: SourceText) -> None:
     """Raise the error for what the store is never asked: updates, SERVICE, and functions that it does not have."""
     for node in walk(request):
         if isinstance(node, tree.Service | tree.Update):
@@ -227,7 +227,7 @@ def _unsupported(request: tree.Query | tree.Update) -> Iterator[tuple[str, str, 
                 yield _feature(node)
 
 
-def _feature(node: tree.Node) -> tuple[str, str, int]:
+def _feature(node: tree.SyntaxNode) -> tuple[str, str, int]:
     """Return feature, keyword and offset of a node that is not supported."""
     feature, start = _BY_NODE[type(node)], node.span[0]
     match node:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, Node
+from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, SyntaxNode
 
 _BARE = {  # numbers and truth values that need no quotes
     XSD + "integer": re.compile(r"[0-9]+"),
@@ -33,7 +33,7 @@ def full(iri: str) -> str:
     return f"<{iri}>"
 
 
-def write(node: Node, name: Callable[[str], str] = full) -> str:
+def write(node: SyntaxNode, name: Callable[[str], str] = full) -> str:
     """Return the text of a request or of any part of one; `name` writes its IRIs."""
     return Writer(name).text(node)
 
@@ -44,11 +44,11 @@ class Writer:
 
     name: Callable[[str], str]
 
-    def text(self, node: Node) -> str:
+    def text(self, node: SyntaxNode) -> str:
         """Return the text of any node."""
         return _WRITE[type(node)](self, node)
 
-    def texts(self, nodes: Iterable[Node], between: str = " ") -> str:
+    def texts(self, nodes: Iterable[SyntaxNode], between: str = " ") -> str:
         """Return the texts of several nodes."""
         return between.join(map(self.text, nodes))
 
@@ -91,7 +91,7 @@ class Writer:
             return f"VALUES {self.text(node.variables[0])} {{ {' '.join(self.cells(row) for row in node.rows)} }}"
         return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({self.cells(row)})' for row in node.rows)} }}"
 
-    def cells(self, row: Iterable[tree.Node | None]) -> str:
+    def cells(self, row: Iterable[tree.SyntaxNode | None]) -> str:
         """Return a row of inline data."""
         return " ".join("UNDEF" if term is None else self.text(term) for term in row)
 
@@ -142,7 +142,7 @@ def _words(*words: str) -> str:
     return " ".join(filter(None, words))
 
 
-_WRITE: dict[type[Node], Callable[[Writer, Any], str]] = {
+_WRITE: dict[type[SyntaxNode], Callable[[Writer, Any], str]] = {
     tree.Select: lambda w, node: w.query(_words("SELECT", node.duplicates, w.texts(node.projection) or "*"), node),
     tree.Ask: lambda w, node: w.query("ASK", node),
     tree.Construct: lambda w, node: w.query(
@@ -153,9 +153,9 @@ _WRITE: dict[type[Node], Callable[[Writer, Any], str]] = {
     tree.Named: lambda w, node: f"({w.text(node.expression)} AS {w.text(node.variable)})",
     tree.Group: lambda w, node: _words("{", w.texts(node.elements), "}"),
     tree.Triple: Writer.triple,
-    tree.Union: lambda w, node: w.texts(node.groups, " UNION "),
+    tree.UnionPattern: lambda w, node: w.texts(node.groups, " UNION "),
     tree.Clause: lambda w, node: f"{node.keyword} {w.text(node.group)}",
-    tree.Graph: lambda w, node: f"GRAPH {w.text(node.name)} {w.text(node.group)}",
+    tree.GraphPattern: lambda w, node: f"GRAPH {w.text(node.name)} {w.text(node.group)}",
     tree.Service: lambda w, node: _words(
         "SERVICE", "SILENT" if node.silent else "", w.text(node.endpoint), w.text(node.group)
     ),
