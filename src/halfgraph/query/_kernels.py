@@ -12,6 +12,7 @@ from numba import njit
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION, Program
 
+WALK_COST = 128  # the fixed effort of computing all sets of a query, in entities
 compiled = njit(cache=True, nogil=True)
 
 
@@ -195,9 +196,19 @@ def exclude(entities, size, others, other_size, marks, stamp):
 
 
 @compiled
-def walk(edges, steps, anchors, relations, relaxed, slots, sizes, marks, stamp):
-    """Write the set of each step to its slot; return the last stamp used in `marks`."""
+def new_workspace(edges, steps):
+    """Allocate a slot for each step's set, their sizes, marks of entities, and [last mark, effort of all walks]."""
+    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
+    slots = np.empty((step_count, entity_count), dtype=np.int32)
+    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(2, np.int64)
+
+
+@compiled
+def walk(edges, steps, anchors, relations, relaxed, workspace):
+    """Compute the set of each step and return the unsorted set of the last one, a view of the workspace."""
     operations, columns, types, child_starts, children = steps
+    slots, sizes, marks, counters = workspace
+    stamp = counters[0]
     for step in range(len(operations)):
         out, size = slots[step], 0
         first, last = child_starts[step], child_starts[step + 1]
@@ -242,30 +253,37 @@ def walk(edges, steps, anchors, relations, relaxed, slots, sizes, marks, stamp):
                 size = exclude(out, size, slots[negated], sizes[negated], marks, stamp)
                 stamp += 1
         sizes[step] = size
-    return stamp
+    counters[0] = stamp
+    counters[1] += WALK_COST + sizes.sum()
+    return slots[-1][: sizes[-1]]
+
+
+@compiled
+def mark_answers(edges, steps, anchors, relations, workspace):
+    """Mark the answers of a query and return the mark, which no other entity has."""
+    answers, marks, counters = walk(edges, steps, anchors, relations, False, workspace), workspace[2], workspace[3]
+    counters[0] += 1
+    for entity in answers:
+        marks[entity] = counters[0]
+    return counters[0]
 
 
 @compiled
 def answer_sets(edges, steps, anchors, relations, relaxed):
     """Return the sorted answers of the queries of a batch, concatenated, and their offsets."""
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
-    slots = np.empty((step_count, entity_count), dtype=np.int32)
-    sizes = np.zeros(step_count, dtype=np.int64)
-    marks = np.zeros(entity_count, dtype=np.int64)
+    workspace = new_workspace(edges, steps)
     offsets = np.zeros(len(anchors) + 1, dtype=np.int64)
     answers = np.empty(16 * len(anchors) + 64, dtype=np.int32)
-    stamp = 0
     for row in range(len(anchors)):
-        stamp = walk(edges, steps, anchors[row], relations[row], relaxed, slots, sizes, marks, stamp)
-        size, used = sizes[step_count - 1], offsets[row]
-        while used + size > len(answers):
+        row_answers = walk(edges, steps, anchors[row], relations[row], relaxed, workspace)
+        used, end = offsets[row], offsets[row] + len(row_answers)
+        while end > len(answers):
             larger = np.empty(2 * len(answers), dtype=np.int32)
             larger[:used] = answers[:used]
             answers = larger
-        row_answers = slots[step_count - 1][:size]
         row_answers.sort()
-        answers[used : used + size] = row_answers
-        offsets[row + 1] = used + size
+        answers[used:end] = row_answers
+        offsets[row + 1] = end
     return answers[: offsets[len(anchors)]].copy(), offsets
 
 
@@ -277,24 +295,3 @@ def count_edges(edges, heads, relations):
         low, high = edge_range(edges, heads[row], relations[row])
         counts[row] = high - low
     return counts
-
-
-@compiled
-def answers_among(edges, steps, anchors, relations, candidates, firsts, counts, width):
-    """Return which candidates, candidates[firsts:firsts + counts], are answers of each query (n, width).
-
-    Columns beyond a query's own candidates are marked too: neither may serve as a negative.
-    """
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
-    slots = np.empty((step_count, entity_count), dtype=np.int32)
-    sizes = np.zeros(step_count, dtype=np.int64)
-    marks = np.zeros(entity_count, dtype=np.int64)
-    marked = np.ones((len(anchors), width), dtype=np.bool_)
-    stamp = 0
-    for row in range(len(anchors)):
-        stamp = 1 + walk(edges, steps, anchors[row], relations[row], False, slots, sizes, marks, stamp)
-        for index in range(sizes[step_count - 1]):
-            marks[slots[step_count - 1][index]] = stamp
-        for index in range(counts[row]):
-            marked[row, index] = marks[candidates[firsts[row] + index]] == stamp
-    return marked

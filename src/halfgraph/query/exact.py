@@ -131,12 +131,7 @@ class Exact:
         self._check(batch)
         if batch.program.has_shared_variables:
             return Ragged.of([self.answers(batch.query(row)) for row in range(len(batch))])
-        steps, anchors, relations = steps_of(batch.program), contiguous(batch.anchors), contiguous(batch.relations)
-
-        def work(rows: slice) -> Any:
-            return answer_sets(self.edges, steps, anchors[rows], relations[rows], self.relaxed)
-
-        pieces = in_pieces(work, len(batch), threads)
+        pieces = self._run(answer_sets, batch, threads)
         sizes = np.concatenate([np.diff(offsets) for _, offsets in pieces])
         return Ragged(np.concatenate([values for values, _ in pieces]), np.append(0, np.cumsum(sizes)))
 
@@ -148,13 +143,17 @@ class Exact:
             return np.array([self.has_answer(batch.query(row), int(entity)) for row, entity in rows], dtype=bool)
         if batch.program.depth > DEEPEST:
             return self._among_answers(batch, entities, threads)
-        steps, anchors, relations = steps_of(batch.program), contiguous(batch.anchors), contiguous(batch.relations)
-        candidates = contiguous(entities)
+        return np.concatenate(self._run(are_answers, batch, threads, entities))
+
+    def _run(self, kernel: Any, batch: Batch, threads: int | None, *columns: Entities) -> list[Any]:
+        """Run a kernel on pieces of the batch and of further columns."""
+        steps = steps_of(batch.program)
+        arrays = [contiguous(column) for column in (batch.anchors, batch.relations, *columns)]
 
         def work(rows: slice) -> Any:
-            return are_answers(self.edges, steps, anchors[rows], relations[rows], candidates[rows], self.relaxed)
+            return kernel(self.edges, steps, *(array[rows] for array in arrays), self.relaxed)
 
-        return np.concatenate(in_pieces(work, len(batch), threads))
+        return in_pieces(work, len(batch), threads)
 
     def _among_answers(self, batch: Batch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
         """Check membership in the full sets of answers."""

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import answers_among, edges_of, steps_of
+from halfgraph.query._kernels import edges_of, steps_of
 from halfgraph.query.program import compile_structure
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure
 from halfgraph.training.links import Links, LinkSource
 from halfgraph.training.recipe import Recipe
+from halfgraph.workload._negative_kernels import answers_among
 from halfgraph.workload.folder import Workload
 from halfgraph.workload.negatives import fresh_negatives
 from halfgraph.workload.sampling import Questions, Sampler

@@ -5,10 +5,19 @@ Random numbers come from a counter that is passed along, so that a block of ques
 
 import numpy as np
 
-from halfgraph.query._kernels import before_negations, compiled, edge_range, is_answer, is_of_type, new_frames, walk
+from halfgraph.query._kernels import (
+    before_negations,
+    compiled,
+    edge_range,
+    is_answer,
+    is_of_type,
+    mark_answers,
+    new_frames,
+    new_workspace,
+    walk,
+)
 from halfgraph.query.program import ANCHOR, NEGATE, PROJECT
 
-WALK_COST = 128  # the fixed effort of computing all answers, in entities
 TRIES = 6  # quick draws of a negative before all answers are computed
 HARD_TRIES = 16  # random walks for a hard negative before all answers are computed
 
@@ -33,26 +42,6 @@ def below(state, bound):
 def type_of(edges, entity):
     """Return the type of an entity."""
     return np.searchsorted(edges[3], entity, side="right") - 1
-
-
-@compiled
-def new_workspace(edges, steps):
-    """Allocate a slot for each step's set, their sizes, marks of entities, and [last mark, entities visited]."""
-    step_count, entity_count = len(steps[0]), len(edges[0]) - 1
-    slots = np.empty((step_count, entity_count), dtype=np.int32)
-    return slots, np.zeros(step_count, dtype=np.int64), np.zeros(entity_count, dtype=np.int64), np.zeros(2, np.int64)
-
-
-@compiled
-def mark_answers(edges, steps, anchors, relations, workspace):
-    """Mark the answers of a query and return the mark, which no other entity has."""
-    slots, sizes, marks, last = workspace
-    last[0] = 1 + walk(edges, steps, anchors, relations, False, slots, sizes, marks, last[0])
-    last[1] += WALK_COST + sizes.sum()
-    root = len(steps[0]) - 1
-    for position in range(sizes[root]):
-        marks[slots[root][position]] = last[0]
-    return last[0]
 
 
 @compiled
@@ -116,11 +105,8 @@ def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames,
             return np.int64(entity)
     if not exhaustive:
         return np.int64(-1)
-    slots, sizes, marks, last = workspace
-    last[0] = walk(edges, steps, anchors, relations, True, slots, sizes, marks, last[0])
-    last[1] += WALK_COST + sizes.sum()
-    candidates = slots[len(steps[0]) - 1][: sizes[len(steps[0]) - 1]].copy()
-    mark = mark_answers(edges, steps, anchors, relations, workspace)
+    candidates = walk(edges, steps, anchors, relations, True, workspace).copy()
+    mark, marks = mark_answers(edges, steps, anchors, relations, workspace), workspace[2]
     count = 0
     for entity in candidates:
         if marks[entity] != mark and is_of_type(edges, entity, type_id):
@@ -148,3 +134,18 @@ def draw_negatives(edges, steps, anchors, relations, answers, count, hard, exhau
                     edges, steps, anchor, relation, answer, frames, workspace, exhaustive, state
                 )
     return negatives
+
+
+@compiled
+def answers_among(edges, steps, anchors, relations, candidates, firsts, counts, width):
+    """Return which candidates, candidates[firsts:firsts + counts], are answers of each query (n, width).
+
+    Columns beyond a query's own candidates are marked too: neither may serve as a negative.
+    """
+    workspace = new_workspace(edges, steps)
+    marked = np.ones((len(anchors), width), dtype=np.bool_)
+    for row in range(len(anchors)):
+        mark = mark_answers(edges, steps, anchors[row], relations[row], workspace)
+        for index in range(counts[row]):
+            marked[row, index] = workspace[2][candidates[firsts[row] + index]] == mark
+    return marked
