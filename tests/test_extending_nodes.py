@@ -79,8 +79,9 @@ def disjuncts(query: Query) -> list[Query]:''',
                     values[id(node)] = interpretation.union(union, joined)
             case Negate():
 """,
-        "from typing import ": "from itertools import combinations\nfrom typing import ",
-        "T = TypeVar(": "from halfgraph.query.rewriting import expand\n\nT = TypeVar(",
+        "T = TypeVar(": (
+            "from itertools import combinations\nfrom halfgraph.query.rewriting import expand\nT = TypeVar("
+        ),
     },
     "query/program.py": {
         "ANCHOR, PROJECT, INTERSECT, UNION, NEGATE =": "ANCHOR, PROJECT, INTERSECT, UNION, NEGATE, AT_LEAST =",

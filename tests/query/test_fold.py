@@ -21,7 +21,7 @@ from small_graphs import graphs_and_queries, unshared
 
 
 class Visited:
-    """A meaning that keeps the nodes it was called with, and yields how many it was."""
+    """An interpretation that keeps the nodes it was called with, and counts them."""
 
     def __init__(self) -> None:
         self.nodes: list[Query] = []
