@@ -1,4 +1,4 @@
-"""Ablation of the link features: `benchmarks/long/evidence.py RUN QUERIES [--limit N]`.
+"""Ablation of the link features: `benchmarks/long/link_features.py RUN QUERIES [--limit N]`.
 
 The link weights are fitted again without one feature at a time, and the queries of a file are answered by links:
 filtered Hits@3 by structure and mean MRR, as rows of a Markdown table.

@@ -1,4 +1,4 @@
-"""Prediction by links: `benchmarks/long/scored.py RUN QUERIES [--limit N]`, for a trained run and a query file.
+"""Prediction by links: `benchmarks/long/link_queries.py RUN QUERIES [--limit N]`, for a trained run and a query file.
 
 Filtered Hits@3 and MRR of the three modes by structure, beside CQD-Beam's published figures (fb15k-237 only) and the
 neighbour vote; time of a query on one thread and peak memory; and the share of answers with one missing triple whose
