@@ -50,8 +50,11 @@ def reference(make: Make, dtype: torch.dtype = torch.float32, sparse: bool = Fal
 def add_gradients(own: dict[str, nn.Parameter], step: int, dtype: torch.dtype = torch.float32) -> None:
     """Add the gradients of a step to those that are there, as backward does."""
     for name, gradient in dense_gradients(step, dtype).items():
-        assert own[name].grad is not None
-        own[name].grad.add_(gradient)  # type: ignore[union-attr]
+        add_gradient(own[name], gradient)
+
+
+def add_gradient(parameter: nn.Parameter, gradient: Tensor) -> None:
+    parameter.grad = gradient if parameter.grad is None else parameter.grad.add_(gradient)
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float32, 1e-5), (torch.float64, 1e-12)])
@@ -100,7 +103,7 @@ def test_a_table_by_rows_and_dense_weights_go_side_by_side() -> None:
         gradients = dense_gradients(step)
         own["table"].grad = sparse_gradient(step)
         for name in ("weight", "bias"):
-            own[name].grad.add_(gradients[name])  # type: ignore[union-attr]
+            add_gradient(own[name], gradients[name])
         optimiser.step(rate)
     torch.testing.assert_close(own["table"], by_rows, rtol=0, atol=1e-5)
     for name in ("weight", "bias"):
@@ -115,15 +118,29 @@ def test_a_table_without_a_gradient_is_left_as_it_is() -> None:
     assert torch.equal(own["table"], before)
 
 
-def test_gradients_are_cleared_and_their_memory_is_kept() -> None:
+def test_gradients_are_cleared_and_those_of_matrices_keep_their_memory() -> None:
     own = parameters()
     optimiser = Optimiser(own, set())
-    rooms = {name: parameter.grad for name, parameter in own.items()}
+    memory = own["weight"].grad
     add_gradients(own, 0)
     optimiser.step(0.1)
-    for name, parameter in own.items():
-        assert parameter.grad is rooms[name]
-        assert not parameter.grad.any()  # type: ignore[union-attr]
+    assert own["weight"].grad is memory
+    assert memory is not None
+    assert not memory.any()
+    assert own["table"].grad is own["bias"].grad is None
+
+
+def test_a_missing_gradient_is_a_gradient_of_zero() -> None:
+    with_zeros, without = parameters(), parameters()
+    for own in (with_zeros, without):
+        optimiser = Optimiser(own, set())
+        for step in range(4):
+            add_gradients(own, step)
+            if step == 2:
+                own["bias"].grad = torch.zeros(3) if own is with_zeros else None
+            optimiser.step(0.1)
+    for name in SHAPES:
+        assert torch.equal(with_zeros[name], without[name])
 
 
 @pytest.mark.parametrize("sparse", [set(), {"table"}])
@@ -136,7 +153,7 @@ def test_a_resumed_optimiser_takes_the_same_steps(sparse: set[str]) -> None:
             if name in sparse:
                 own[name].grad = sparse_gradient(step)
             else:
-                own[name].grad.add_(gradient)  # type: ignore[union-attr]
+                add_gradient(own[name], gradient)
         optimiser.step(RATES[step])
 
     for step in range(20):

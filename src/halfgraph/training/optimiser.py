@@ -16,20 +16,27 @@ class Optimiser:
         self._dense = torch.optim.Adam([p for name, p in parameters.items() if name not in sparse], fused=True)
         self._by_row = torch.optim.SparseAdam([parameters[name] for name in sparse]) if sparse else None
         zeros = {name: torch.zeros_like(parameter) for name, parameter in parameters.items()}
-        for name, parameter in parameters.items():
-            if name not in sparse:
-                parameter.grad = zeros[name].clone()  # kept: `grouped_matmul` adds to it in place
+        self._clear_gradients()
         self.load({f"{moment}.{name}": zero for name, zero in zeros.items() for moment in ("first", "second")}, 0)
 
     def step(self, learning_rate: float) -> None:
         """Update the parameters and clear their gradients."""
-        self._dense.param_groups[0]["lr"] = learning_rate
-        self._dense.step()
-        self._dense.zero_grad(set_to_none=False)
-        if self._by_row is not None:
-            self._by_row.param_groups[0]["lr"] = learning_rate
-            self._by_row.step()
-            self._by_row.zero_grad()
+        for name, parameter in self.parameters.items():
+            if parameter.grad is None and name not in self.sparse:
+                parameter.grad = torch.zeros_like(parameter)  # it still moves on by its moments
+        for optimiser in filter(None, (self._dense, self._by_row)):
+            optimiser.param_groups[0]["lr"] = learning_rate
+            optimiser.step()
+        self._clear_gradients()
+
+    def _clear_gradients(self) -> None:
+        for parameter in self.parameters.values():
+            if parameter.dim() != 3:
+                parameter.grad = None
+            elif parameter.grad is None:
+                parameter.grad = torch.zeros_like(parameter)  # one matrix a group: `grouped_matmul` adds in place
+            else:
+                parameter.grad.zero_()
 
     def state(self) -> dict[str, Tensor]:
         """Return the first and second moments by parameter, as `load` takes them."""
