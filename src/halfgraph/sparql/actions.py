@@ -127,26 +127,21 @@ def signed(span: Span, first: tree.Literal, *rest: Any) -> Any:
     return "+", arithmetic(span, first, *rest) if rest else first
 
 
-def function_call(span: Span, name: Iri, arguments: Any) -> tree.Call:
-    """A function named by an IRI."""
+def call(span: Span, name: str | Iri, *parts: Any) -> tree.Call:
+    """A function with its arguments, an aggregate, or a sign before an operand."""
+    arguments = parts[0] if isinstance(parts[0], tuple) else parts
     distinct = arguments[:1] == ("DISTINCT",)
-    return tree.Call(name, arguments[distinct:], distinct, span=span)
-
-
-def aggregate(span: Span, name: str, *parts: Any) -> tree.Aggregate:
-    """An aggregate."""
-    distinct = parts[0] == "DISTINCT"
-    argument, *separator = parts[distinct:]
-    between = separator[-1].value if separator else None
-    return tree.Aggregate(name, None if argument == "*" else argument, distinct, between, span=span)
+    separator = arguments[-1].value if "=" in arguments else None
+    values = tuple(one for one in arguments[distinct : -2 if separator is not None else None] if one != "*")
+    return tree.Call(name, values, distinct, separator, span=span)
 
 
 def negation(span: Span, operand: Expression) -> Expression:
     """! before an operand; three of them are as good as one, so that they never nest deeply."""
     match operand:
-        case tree.Unary(operator="!", operand=tree.Unary(operator="!") as inner):
+        case tree.Call(function="!", arguments=(tree.Call(function="!") as inner,)):
             return inner
-    return tree.Unary("!", operand, span=span)
+    return tree.Call("!", (operand,), span=span)
 
 
 def bracketed(children: list[Any]) -> Part:
@@ -165,24 +160,9 @@ _NOTHING = action(lambda *_: None)
 _SUBJECTS = action(lambda _, *parts: () if parts == ("*",) else parts)
 _NODES = {
     "named": tree.Named, "graph": tree.GraphPattern, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
-    "exists": tree.Exists, "call": tree.Call, "signed_operand": tree.Unary, "triple_term": tree.TripleTerm,
+    "exists": tree.Exists, "triple_term": tree.TripleTerm,
 }  # fmt: skip
-_FUNCTIONS: tuple[Any, ...] = (
-    *(
-        query,
-        select,
-        construct_where,
-        modifiers,
-        group,
-        union,
-        row,
-        triples,
-        signed,
-        negation,
-        function_call,
-        aggregate,
-    ),
-)
+_FUNCTIONS: list[Any] = [query, select, construct_where, modifiers, group, union, row, triples, signed, negation]
 ACTIONS: dict[str, Action] = {
     **{function.__name__: action(function) for function in _FUNCTIONS},
     **{rule: node(node_type) for rule, node_type in _NODES.items()},
@@ -193,6 +173,7 @@ ACTIONS: dict[str, Action] = {
     "values_clause": action(lambda _, values: values),
     **dict.fromkeys(["update", "operation", "quads", "quads_of_graph"], _NOTHING),
     **dict.fromkeys(["projection", "subjects"], _SUBJECTS),
+    **dict.fromkeys(["call", "function_call", "aggregate", "signed_operand"], action(call)),
     **dict.fromkeys(["additive", "multiplicative", "comparison"], action(arithmetic)),
     "subselect": action(select),
     "group_of_subselect": action(lambda span, select: tree.Group((select,), span=span)),

@@ -43,14 +43,6 @@ def mistake(scanned: Scan, token: Token | None, expected: Collection[str]) -> Sp
     return _error(scanned.source, token.start, f"unexpected {token.text}", advice)
 
 
-def undeclared_prefix(scanned: Scan) -> SparqlError:
-    """Return the error for a name whose prefix is not declared."""
-    mistake = _undeclared_prefix(scanned)
-    assert mistake is not None
-    token, problem, advice = mistake
-    return _error(scanned.source, token.start if token else None, problem, advice)
-
-
 def _error(source: SourceText, offset: int | None, problem: str, advice: str = "") -> SparqlError:
     line, column = (None, None) if offset is None else source.place(offset)
     return SparqlError(problem, feature="syntax", line=line, column=column, advice=advice)
@@ -158,9 +150,9 @@ def _bare_sign(scanned: Scan) -> Mistake | None:
 
 LOOKS: tuple[Callable[[Scan], Mistake | None], ...] = (
     _no_query,
-    _bare_sign,
     _unclosed,
     _undeclared_prefix,
+    _bare_sign,
     _unknown_word,
 )
 

@@ -13,7 +13,7 @@ from lark.lexer import Lexer
 
 from halfgraph.errors import SparqlError
 from halfgraph.sparql.actions import ACTIONS
-from halfgraph.sparql.mistakes import check_scope, mistake, undeclared_prefix
+from halfgraph.sparql.mistakes import check_scope, mistake
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.scanner import MOST_TOKENS, Scan, SourceText, Token, scan
 from halfgraph.sparql.syntax_tree import Query, Update
@@ -87,7 +87,7 @@ def _parse(scanned: Scan, start: str) -> Any:
         token = error.token if isinstance(error.token, Token) else None  # lark's own token is that of the end
         raise mistake(scanned, token, error.expected) from None
     if scanned.undeclared is not None:
-        raise undeclared_prefix(scanned)
+        raise mistake(scanned, scanned.undeclared, ())
     return found
 
 

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from halfgraph.sparql.syntax_tree import (
-    Aggregate,
     Ask,
+    Call,
     Element,
     Group,
     Iri,
@@ -44,7 +44,7 @@ def count_by(relations: Iterable[str]) -> Select:
     relation = Variable("relation")
     values = Values((relation,), tuple((Iri(iri),) for iri in relations))
     group = Group((values, Triple(Variable("head"), relation, Variable("tail"))))
-    counted = Named(Aggregate("COUNT", None), Variable("count"))
+    counted = Named(Call("COUNT", ()), Variable("count"))
     return Select((relation, counted), group, modifiers=Modifiers(group_by=(relation,)))
 
 

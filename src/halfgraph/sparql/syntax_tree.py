@@ -101,30 +101,13 @@ class In(SyntaxNode):
 
 
 @dataclass(frozen=True)
-class Unary(SyntaxNode):
-    """!, + or - before an operand."""
-
-    operator: str
-    operand: "Expression"
-
-
-@dataclass(frozen=True)
 class Call(SyntaxNode):
-    """A built-in function (its name in capitals) or one named by an IRI."""
+    """A function: by its name in capitals, by an IRI, or one of the signs !, + and -; COUNT(*) has no argument."""
 
     function: "str | Iri"
     arguments: tuple["Expression", ...]
     distinct: bool = False
-
-
-@dataclass(frozen=True)
-class Aggregate(SyntaxNode):
-    """COUNT, SUM, ...; without an argument it is COUNT(*)."""
-
-    function: str
-    argument: "Expression | None"
-    distinct: bool = False
-    separator: str | None = None
+    separator: str | None = None  # of GROUP_CONCAT
 
 
 @dataclass(frozen=True)
@@ -135,7 +118,7 @@ class Exists(SyntaxNode):
     negated: bool = False
 
 
-Expression = Operation | In | Unary | Call | Aggregate | Exists | Variable | Iri | Literal | TripleTerm
+Expression = Operation | In | Call | Exists | Variable | Iri | Literal | TripleTerm
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.scanner import MOST_TOKENS, Place, SourceText
 from halfgraph.sparql.syntax_tree import walk
+from halfgraph.sparql.terminals import AGGREGATES
 
 LONGEST = 100_000  # characters
 MOST_PATTERNS = 200
@@ -78,7 +79,6 @@ UNSUPPORTED = {
     "aggregate": Unsupported(
         "{word} is not supported: a predicted query returns answers, not aggregates",
         "Select the variable and aggregate its answers afterwards.",
-        (tree.Aggregate,),
     ),
     "GROUP BY": Unsupported("GROUP BY is not supported", "Remove it and group the answers afterwards."),
     "HAVING": Unsupported("HAVING is not supported", "Remove it and filter the answers afterwards."),
@@ -215,6 +215,8 @@ def _unsupported(request: tree.Query | tree.Update) -> Iterator[tuple[str, str, 
         match node:
             case tree.Modifiers():
                 yield from ((_CLAUSES[name], name, start) for name, start in node.clauses if name in _CLAUSES)
+            case tree.Call() if node.function in AGGREGATES:
+                yield "aggregate", str(node.function), node.span[0]
             case tree.Clause(keyword="MINUS") | tree.PathStep(operator="^") | tree.PathList(operator="/" | "|"):
                 pass
             case tree.Select() if node is not request:
@@ -237,8 +239,6 @@ def _feature(node: tree.SyntaxNode) -> tuple[str, str, int]:
             return feature, node.operator, node.span[1] - 1
         case tree.PathList():
             return feature, node.operator, start
-        case tree.Aggregate():
-            return feature, node.function, start
         case tree.Update():
             return feature, node.keyword, start
     return feature, type(node).__name__.upper(), start

@@ -18,14 +18,8 @@ _BARE = {  # numbers and truth values that need no quotes
     XSD + "boolean": re.compile(r"true|false"),
 }
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_SIMPLE = (
-    tree.Variable,
-    tree.Iri,
-    tree.Literal,
-    tree.TripleTerm,
-    tree.Call,
-    tree.Aggregate,
-)  # operands without brackets
+_SIGNS = ("!", "+", "-")
+_SIMPLE = (tree.Variable, tree.Iri, tree.Literal, tree.TripleTerm, tree.Call)  # operands without brackets
 
 
 def full(iri: str) -> str:
@@ -115,15 +109,13 @@ class Writer:
         return self.operand(node.first) + "".join(f" {sign} {self.operand(operand)}" for sign, operand in node.rest)
 
     def call(self, node: tree.Call) -> str:
-        """Return a function with its arguments."""
+        """Return a function with its arguments, or an operand with its sign."""
+        if node.function in _SIGNS:
+            return f"({node.function} {self.operand(node.arguments[0])})"
         function = node.function if isinstance(node.function, str) else self.text(node.function)
-        return f"{function}({'DISTINCT ' if node.distinct else ''}{self.texts(node.arguments, ', ')})"
-
-    def aggregate(self, node: tree.Aggregate) -> str:
-        """Return an aggregate."""
-        argument = "*" if node.argument is None else self.text(node.argument)
+        arguments = self.texts(node.arguments, ", ") or ("*" if function == "COUNT" else "")
         between = "" if node.separator is None else f" ; SEPARATOR = {self.literal(tree.Literal(node.separator))}"
-        return f"{node.function}({'DISTINCT ' if node.distinct else ''}{argument}{between})"
+        return f"{function}({'DISTINCT ' if node.distinct else ''}{arguments}{between})"
 
     def operand(self, node: tree.Expression) -> str:
         """Return an operand, in brackets if it is not simple."""
@@ -175,8 +167,6 @@ _WRITE: dict[type[SyntaxNode], Callable[[Writer, Any], str]] = {
     ),
     tree.Operation: Writer.operation,
     tree.In: lambda w, node: f"{w.operand(node.item)} {_not(node)}IN ({w.texts(node.options, ', ')})",
-    tree.Unary: lambda w, node: f"{node.operator} {w.operand(node.operand)}",
     tree.Call: Writer.call,
-    tree.Aggregate: Writer.aggregate,
     tree.Exists: lambda w, node: f"{_not(node)}EXISTS {w.text(node.group)}",
 }
