@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from halfgraph.query._kernels import are_answers, edge_range, edges_of, has_edge, is_of_type, steps_of
 from halfgraph.query.exact import Exact
-from halfgraph.query.program import Batch, compile_query, compile_structure
+from halfgraph.query.program import QueryBatch, compile_query, compile_structure
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from query_oracles import graph_of
@@ -65,7 +65,7 @@ def test_an_entity_is_of_its_type_and_of_any(small):
 def test_a_walk_leaves_nothing_behind_for_the_next(given_, relaxed):
     small, query = given_
     one = compile_query(unshared(query))
-    many = Batch(one.program, np.repeat(one.anchors, 3, axis=0), np.repeat(one.relations, 3, axis=0))
+    many = QueryBatch(one.program, np.repeat(one.anchors, 3, axis=0), np.repeat(one.relations, 3, axis=0))
     exact = Exact(small.graph, relaxed)
     expected = exact.answer_sets(one)[0].tolist()
     assert [found.tolist() for found in exact.answer_sets(many)] == [expected] * 3

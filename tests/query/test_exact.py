@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import UnknownName
 from halfgraph.query.exact import Exact, Ragged, in_pieces
-from halfgraph.query.program import Batch, compile_query
+from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, pin
 from halfgraph.query.structures import NAMED, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, shared_variables
@@ -112,7 +112,7 @@ def test_a_batch_with_shared_variables_has_the_answers_of_its_queries_one_by_one
         assert hits[row] == (column[row] in expected)
 
 
-def busy_batch(count: int) -> tuple[Exact, Batch]:
+def busy_batch(count: int) -> tuple[Exact, QueryBatch]:
     """Many questions on a graph of a few hundred edges."""
     generator = np.random.default_rng(5)
     triples = np.stack(
@@ -141,7 +141,9 @@ def test_answers_do_not_depend_on_the_size_of_pieces():
     alone = exact.answer_sets(batch, threads=1)
     for size in (1, 7, 199):
         pieces = [slice(first, first + size) for first in range(0, 200, size)]
-        found = [exact.answer_sets(Batch(batch.program, batch.anchors[some], batch.relations[some])) for some in pieces]
+        found = [
+            exact.answer_sets(QueryBatch(batch.program, batch.anchors[some], batch.relations[some])) for some in pieces
+        ]
         np.testing.assert_array_equal(np.concatenate([sets.values for sets in found]), alone.values)
 
 

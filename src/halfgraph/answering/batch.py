@@ -15,7 +15,7 @@ from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.program import Batch, compile_query
+from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query
 from halfgraph.sparql.queries import count_by
@@ -33,7 +33,7 @@ class QueryGroup:
 
     indexes: Sequence[int]
     reading: Reading
-    batch: Batch
+    batch: QueryBatch
 
     def __len__(self) -> int:
         return len(self.indexes)
@@ -54,7 +54,7 @@ def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
     for groups in by_form.values():
         columns = (np.concatenate([getattr(one.batch, name) for one in groups]) for name in ("anchors", "relations"))
         indexes = [index for group in groups for index in group.indexes]
-        yield QueryGroup(indexes, groups[0].reading, Batch(groups[0].batch.program, *columns))
+        yield QueryGroup(indexes, groups[0].reading, QueryBatch(groups[0].batch.program, *columns))
 
 
 def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
@@ -66,7 +66,7 @@ def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
     )
     anchors = _columns(query.anchors[0], template.names.entities, entities)
     forward = _columns(query.relations[0] & ~1, template.names.relations, relations)
-    batch = Batch(query.program, anchors, forward + (query.relations[0] & 1))
+    batch = QueryBatch(query.program, anchors, forward + (query.relations[0] & 1))
     return QueryGroup([index for index, *_ in items], template.reading, batch)
 
 
@@ -87,7 +87,7 @@ class BatchAnswers:
     predicted_rows: PredictedRows
     _complete: dict[int, bool] = field(default_factory=dict, repr=False)
 
-    def known(self, batch: Batch) -> Ragged | None:
+    def known(self, batch: QueryBatch) -> Ragged | None:
         """Return the exact answers of each query of a batch; None if only the store knows them.
 
         The store has more than the graph: literals, several classes of an entity, statements that were set aside. For

@@ -1,1 +1,1 @@
-"""What can be asked: queries as small graphs, walked in one way, with several meanings."""
+"""Queries as small trees with shared variables, one walk over them, and exact answers."""

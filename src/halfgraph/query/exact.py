@@ -14,7 +14,7 @@ from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import answer_sets, are_answers, contiguous, edges_of, steps_of
 from halfgraph.query.fold import fold
-from halfgraph.query.program import Batch, compile_query
+from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import pin, replace_node, without_negation
 from halfgraph.query.tree import (
     Anchor,
@@ -126,7 +126,7 @@ class Exact:
         if self.relaxed or has_choice(query):  # a branch may not need the variable
             yield from self._trees(replace_node(query, shared[0], NOTHING))
 
-    def answer_sets(self, batch: Batch, threads: int | None = None) -> Ragged:
+    def answer_sets(self, batch: QueryBatch, threads: int | None = None) -> Ragged:
         """Return the answers of each query of a batch."""
         self._check(batch)
         if batch.program.has_shared_variables:
@@ -135,7 +135,7 @@ class Exact:
         sizes = np.concatenate([np.diff(offsets) for _, offsets in pieces])
         return Ragged(np.concatenate([values for values, _ in pieces]), np.append(0, np.cumsum(sizes)))
 
-    def have_answers(self, batch: Batch, entities: Entities, threads: int | None = None) -> NDArray[np.bool_]:
+    def have_answers(self, batch: QueryBatch, entities: Entities, threads: int | None = None) -> NDArray[np.bool_]:
         """Return for each entity whether it is an answer of its query."""
         self._check(batch, entities)
         if batch.program.has_shared_variables:
@@ -145,7 +145,7 @@ class Exact:
             return self._among_answers(batch, entities, threads)
         return np.concatenate(self._run(are_answers, batch, threads, entities))
 
-    def _run(self, kernel: Any, batch: Batch, threads: int | None, *columns: Entities) -> list[Any]:
+    def _run(self, kernel: Any, batch: QueryBatch, threads: int | None, *columns: Entities) -> list[Any]:
         """Run a kernel on pieces of the batch and of further columns."""
         steps = steps_of(batch.program)
         arrays = [contiguous(column) for column in (batch.anchors, batch.relations, *columns)]
@@ -155,7 +155,7 @@ class Exact:
 
         return in_pieces(work, len(batch), threads)
 
-    def _among_answers(self, batch: Batch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
+    def _among_answers(self, batch: QueryBatch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
         """Check membership in the full sets of answers."""
         sets = self.answer_sets(batch, threads)
         rows = np.repeat(np.arange(len(batch)), sets.sizes())
@@ -163,7 +163,7 @@ class Exact:
         is_answer[rows[sets.values == entities[rows]]] = True
         return is_answer
 
-    def _check(self, batch: Batch, entities: Entities | None = None) -> None:
+    def _check(self, batch: QueryBatch, entities: Entities | None = None) -> None:
         """Raise UnknownName for ids outside the graph: the kernels would read beyond its arrays."""
         assert entities is None or len(entities) == len(batch)
         bounds = {"entity": self.graph.entity_count, "type": len(self.graph.types)}

@@ -68,7 +68,7 @@ class Program:
 
 
 @dataclass(frozen=True)
-class Batch:
+class QueryBatch:
     """Queries of one structure: a program with its columns (n, anchors) and (n, relations)."""
 
     program: Program
@@ -92,7 +92,7 @@ def compile_structure(structure: Structure) -> Program:
     return _compile(structure.query, nodes(structure.query), _column)
 
 
-def compile_query(query: Query) -> Batch:
+def compile_query(query: Query) -> QueryBatch:
     """Compile one query or a batch, with its ids as columns."""
     order = nodes(query)
     entities = [node.entity for node in order if isinstance(node, Anchor)]
@@ -101,7 +101,7 @@ def compile_query(query: Query) -> Batch:
     rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
     numbers = {Anchor: count(), Project: count()}
     program = _compile(query, order, lambda node: next(numbers[type(node)]) if type(node) in numbers else 0)
-    return Batch(program, _stack(entities, rows), _stack(relations, rows))
+    return QueryBatch(program, _stack(entities, rows), _stack(relations, rows))
 
 
 def _compile(query: Query, order: list[Query], column: Callable[[Query], int]) -> Program:

@@ -1,1 +1,1 @@
-"""Sampled and imported questions: sampling, negatives, files and their verification."""
+"""Workloads: sampled and imported questions, with answers and negatives."""

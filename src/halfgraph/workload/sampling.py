@@ -14,7 +14,7 @@ from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import edges_of, steps_of
 from halfgraph.query.exact import Ragged, available_cores
-from halfgraph.query.program import Batch, compile_structure
+from halfgraph.query.program import QueryBatch, compile_structure
 from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Query, nodes, shared_variables, type_of
 from halfgraph.workload._sampling_kernels import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
@@ -45,9 +45,9 @@ class Questions:
     def __len__(self) -> int:
         return len(self.answers)
 
-    def batch(self) -> Batch:
+    def batch(self) -> QueryBatch:
         """Return the queries as columns of one program."""
-        return Batch(compile_structure(self.structure), self.anchors, self.relations)
+        return QueryBatch(compile_structure(self.structure), self.anchors, self.relations)
 
     def query(self, i: int) -> Query:
         """Return one of the queries."""
