@@ -9,7 +9,7 @@ import typer
 from doc_pages import ROOT, code_blocks, every_page, inline_code, text_of
 from halfgraph.cli.main import app
 from halfgraph.model.variants import variant_named
-from halfgraph.prediction.predictors import MODES
+from halfgraph.prediction.modes import MODES
 from halfgraph.settings import given_values
 from halfgraph.training.recipe import RECIPES
 
