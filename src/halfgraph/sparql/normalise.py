@@ -5,18 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.scanner import SourceText
-from halfgraph.sparql.syntax_tree import (
-    XSD,
-    BlankNode,
-    Expression,
-    Iri,
-    Literal,
-    Span,
-    SyntaxNode,
-    Triple,
-    Variable,
-    walk,
-)
+from halfgraph.sparql.syntax_tree import XSD, BlankNode, Iri, Literal, Triple, Variable, walk
 from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
 
 _NUMBERS = "integer decimal float double long int short byte unsignedLong unsignedInt unsignedShort unsignedByte"
@@ -26,14 +15,14 @@ COMPARABLE = frozenset(XSD + name for name in f"string boolean anyURI {_NUMBERS}
 
 
 @dataclass(frozen=True)
-class OneOf(SyntaxNode):
+class OneOf(tree.SyntaxNode):
     """Alternatives of which one must match: a UNION, or | in a path."""
 
     groups: tuple["Items", ...]
 
 
 @dataclass(frozen=True)
-class Without(SyntaxNode):
+class Without(tree.SyntaxNode):
     """Items that must not match; `within`: what MINUS removes from, None for the whole group (NOT EXISTS)."""
 
     group: "Items"
@@ -42,7 +31,7 @@ class Without(SyntaxNode):
 
 
 @dataclass(frozen=True)
-class Among(SyntaxNode):
+class Among(tree.SyntaxNode):
     """That a variable is one of some IRIs, or none of them."""
 
     variable: str
@@ -51,10 +40,10 @@ class Among(SyntaxNode):
 
 
 @dataclass(frozen=True)
-class Test(SyntaxNode):
+class Test(tree.SyntaxNode):
     """A condition that only the store can evaluate."""
 
-    expression: Expression
+    expression: tree.Expression
     variables: frozenset[str]
 
 
@@ -163,7 +152,7 @@ class _Normaliser:
                 case tree.Values():
                     items.append(self.values(element))
 
-    def condition(self, expression: Expression, span: Span) -> Among | Test:
+    def condition(self, expression: tree.Expression, span: tree.Span) -> Among | Test:
         """Return a condition: a comparison with entities where it is one, else a test for the store."""
         match expression:
             case tree.Operation(first=Variable() as variable, rest=((("=" | "!=") as sign, Iri() as iri),)):
@@ -237,7 +226,7 @@ def _flattened(group: tree.Group) -> list[tree.Element]:
     return found
 
 
-def _conjuncts(expression: Expression) -> Iterator[Expression]:
+def _conjuncts(expression: tree.Expression) -> Iterator[tree.Expression]:
     """Yield the parts of an expression that && joins."""
     if isinstance(expression, tree.Operation) and expression.rest[0][0] == "&&":
         for part in (expression.first, *(operand for _, operand in expression.rest)):

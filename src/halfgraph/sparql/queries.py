@@ -3,21 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from halfgraph.sparql.syntax_tree import (
-    Ask,
-    Call,
-    Element,
-    Group,
-    Iri,
-    Modifiers,
-    Named,
-    Select,
-    SyntaxNode,
-    Triple,
-    Values,
-    Variable,
-    walk,
-)
+from halfgraph.sparql import syntax_tree as tree
+from halfgraph.sparql.syntax_tree import Ask, Group, Select, Variable, walk
 
 
 def unlimited(query: Select) -> Select:
@@ -26,15 +13,15 @@ def unlimited(query: Select) -> Select:
 
 
 def select(
-    elements: Iterable[Element], variables: Sequence[str] = (), *, distinct: bool = False, limit: int | None = None
+    elements: Iterable[tree.Element], variables: Sequence[str] = (), *, distinct: bool = False, limit: int | None = None
 ) -> Select:
     """Return the query for some variables of patterns, or for all of them."""
     names = tuple(map(Variable, variables))
-    modifiers = Modifiers(limit=limit)
+    modifiers = tree.Modifiers(limit=limit)
     return Select(names, Group(tuple(elements)), duplicates="DISTINCT" if distinct else "", modifiers=modifiers)
 
 
-def ask(elements: Iterable[Element]) -> Ask:
+def ask(elements: Iterable[tree.Element]) -> Ask:
     """Return the query whether patterns match at all."""
     return Ask(Group(tuple(elements)))
 
@@ -42,13 +29,13 @@ def ask(elements: Iterable[Element]) -> Ask:
 def count_by(relations: Iterable[str]) -> Select:
     """Return the query for the number of triples of each relation, as ?relation and ?count."""
     relation = Variable("relation")
-    values = Values((relation,), tuple((Iri(iri),) for iri in relations))
-    group = Group((values, Triple(Variable("head"), relation, Variable("tail"))))
-    counted = Named(Call("COUNT", ()), Variable("count"))
-    return Select((relation, counted), group, modifiers=Modifiers(group_by=(relation,)))
+    values = tree.Values((relation,), tuple((tree.Iri(iri),) for iri in relations))
+    group = Group((values, tree.Triple(Variable("head"), relation, Variable("tail"))))
+    counted = tree.Named(tree.Call("COUNT", ()), Variable("count"))
+    return Select((relation, counted), group, modifiers=tree.Modifiers(group_by=(relation,)))
 
 
-def variables_in(node: SyntaxNode) -> list[str]:
+def variables_in(node: tree.SyntaxNode) -> list[str]:
     """Return the variables of a node in the order of the text."""
     found = sorted((one.span, one.name) for one in walk(node) if isinstance(one, Variable))
     return list(dict.fromkeys(name for _, name in found))
