@@ -12,7 +12,7 @@ from halfgraph.errors import QueryError
 from halfgraph.query.exact import Ragged
 from halfgraph.query.program import compile_query
 from halfgraph.query.structures import NAMED, Structure, match_structure, structure_name
-from halfgraph.query.tree import Query, anchors, check_negations, children, edges, nodes
+from halfgraph.query.tree import Anchor, Project, Query, children, is_negated, nodes
 from halfgraph.workload.nested import FilePosition, Leaves, read_nested, shown
 from halfgraph.workload.sampling import Questions
 
@@ -119,7 +119,8 @@ class QuestionColumns:
 
 
 # For each tree met so far: its structure, and the positions of the structure's anchors and relations in the walk.
-Matches = dict[tuple[Any, ...], tuple[Structure, Sequence[int], Sequence[int]] | str]
+Match = tuple[Structure, Sequence[int], Sequence[int]] | str
+Matches = dict[tuple[Any, ...], Match]
 
 
 def collect(
@@ -130,43 +131,36 @@ def collect(
     set_aside: Counter[str] = Counter()
     matches: Matches = {}
     for number, record in enumerate(records, 1):
-        query = _read_query(record)
-        match = ONLY_NEGATED if query is None else _match(query, matches)
-        if query is None or isinstance(match, str):
-            set_aside[str(match)] += 1
+        order = _read_nodes(record)
+        match = _match(order, matches)
+        if isinstance(match, str):
+            set_aside[match] += 1
         else:
-            structure, *positions = match
+            structure, anchors, relations = match
             split = record.split or ("train" if record.fields.get("hard") is None else HELD_OUT)
             columns = collected.setdefault(split, {}).setdefault(structure.name, QuestionColumns(structure))
-            columns.add(record, *_columns_of(query, *positions))
+            entity_ids = [int(node.entity) for node in order if isinstance(node, Anchor)]
+            relation_ids = [int(node.relation) for node in order if isinstance(node, Project)]
+            columns.add(record, [entity_ids[i] for i in anchors], [relation_ids[i] for i in relations])
         if number % 256 == 0:
             progress(number)
     return collected, set_aside
 
 
-def _read_query(record: QuestionRecord) -> Query | None:
-    """Return the query, or None if it only excludes answers."""
+def _read_nodes(record: QuestionRecord) -> list[Query]:
+    """Return the nodes of the query; none if it only excludes answers."""
     try:
-        query = read_nested(record.query, record.leaves, record.position)
-        check_negations(query)
+        return nodes(read_nested(record.query, record.leaves, record.position))
     except QueryError:
-        return None
-    return query
+        return []
 
 
-def _match(query: Query, matches: Matches) -> tuple[Structure, Sequence[int], Sequence[int]] | str:
-    """Return the structure of a tree and where its columns are, or the formula of a structure without a name."""
-    tree = tuple((type(node), len(children(node))) for node in nodes(query))
+def _match(order: list[Query], matches: Matches) -> Match:
+    """Return the structure of a tree and where its columns are, or a description of a structure without a name."""
+    tree = tuple([(type(node), len(children(node))) for node in order])
     if tree not in matches:
-        template = compile_query(query).program.template
+        if not order or is_negated(order[-1]):
+            return ONLY_NEGATED
+        template = compile_query(order[-1]).program.template
         matches[tree] = match_structure(template) or structure_name(template)
     return matches[tree]
-
-
-def _columns_of(
-    query: Query, anchor_order: Sequence[int], relation_order: Sequence[int]
-) -> tuple[list[int], list[int]]:
-    """Return the anchors and relations of a query at these positions of the walk."""
-    entity_ids = [int(anchor.entity) for anchor in anchors(query)]
-    relation_ids = [int(edge.relation) for edge in edges(query)]
-    return [entity_ids[number] for number in anchor_order], [relation_ids[number] for number in relation_order]
