@@ -100,6 +100,10 @@ def test_abbreviations_are_written_out() -> None:
     )
 
 
+def test_an_aggregate_may_be_a_condition_by_itself() -> None:
+    assert parse("SELECT ?x { ?x :p ?y } GROUP BY ?x HAVING COUNT(?y) (SUM(?y) > 2)", PREFIXES)
+
+
 def test_numbers_may_have_a_sign() -> None:
     assert [one.object.value for one in triples("SELECT * { ?x :p -1.5 , +2, -1e3 }")] == ["-1.5", "+2", "-1e3"]
     assert parse("SELECT * { ?x :p ?y FILTER(?y -1 > ?y - 1 && ?y+1*2 = -?y) }", PREFIXES)
@@ -199,6 +203,7 @@ def test_a_syntax_error_says_what_where_and_what_to_do(text: str, message: str) 
         "SELECT ?x (COUNT(?y) AS ?n) { ?x ?y ?z }",
         "SELECT ?x { { _:a ?y ?z } { _:a ?y ?z } }",
         "SELECT ?x { VALUES (?x ?y) { (1) } }",
+        "SELECT ?x { VALUES (?x) { (1 2) } }",
         "SELECT ?x { FILTER(STRLEN(1, 2)) }",
         "SELECT ?x { ?x ?y '\ud800' }",
         "FOO BAR SELECT ?x { ?x ?y ?z }",

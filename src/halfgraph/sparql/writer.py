@@ -81,7 +81,7 @@ class Writer:
 
     def values(self, node: tree.Values) -> str:
         """Return inline data."""
-        if len(node.variables) == 1:
+        if len(node.variables) == 1 and all(len(row) == 1 for row in node.rows):
             return f"VALUES {self.text(node.variables[0])} {{ {' '.join(self.cells(row) for row in node.rows)} }}"
         return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({self.cells(row)})' for row in node.rows)} }}"
 
