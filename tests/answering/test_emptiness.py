@@ -8,17 +8,16 @@ from hypothesis import strategies as st
 
 from halfgraph.answering.emptiness import (
     Emptiness,
-    PatternBuilder,
     Propagation,
-    QueryPattern,
     connected,
     is_bound,
     smallest_failing,
 )
-from halfgraph.answering.explanation import variable_names
 from halfgraph.answering.store_rows import GraphStore
 from halfgraph.graph.statements import TYPE
-from halfgraph.sparql.queries import ask, variables_in
+from halfgraph.query.patterns import Edge, Either, OfType, named_patterns
+from halfgraph.query.tree import Anchor
+from halfgraph.sparql.queries import ask
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.rendering import Elements
 from small_engines import engine_of, people
@@ -77,21 +76,17 @@ def test_with_answers_there_is_nothing_to_explain(engine):
 def test_out_of_time_there_is_no_reason(engine):
     query = engine.templates.read(PLACES).query
     emptiness = Emptiness(engine.store, engine.names, engine.predictors.triples, seconds=0)
-    assert emptiness.why(query, variable_names(query)) is None
+    assert emptiness.why(query, "x") is None
+
+
+X_Y, Y_A, Z_B = Edge("x", 0, "y"), Edge(Anchor(1), 1, "y"), Edge(Anchor(2), 3, "z")
+EITHER = Either("y", ((Edge(Anchor(3), 1, "y"),), (Edge("z", 1, "y"),)))
 
 
 @pytest.mark.parametrize(
-    ("patterns", "kept"),
-    [
-        ("?x :p ?y . ?y :q :a . ?z :r :b .", 2),
-        ("?y :q :a .", 0),
-        ("?xy :p ?z .", 0),
-        ("?x :p ?y . { ?z :q :a } UNION { ?y :q :b }", 2),
-    ],
+    ("patterns", "kept"), [([X_Y, Y_A, Z_B], 2), ([Y_A], 0), ([X_Y, EITHER, Z_B], 3), ([OfType("x", 1), Z_B], 1)]
 )
-def test_what_is_not_connected_to_the_target_is_left_out(graph, patterns, kept):
-    elements = request_of(f"SELECT * {{ {patterns} }}", graph).tree.where.elements
-    patterns = [QueryPattern(element, variables_in(element), None) for element in elements]
+def test_what_is_not_connected_to_the_target_is_left_out(patterns, kept):
     assert connected(patterns, "x") == patterns[:kept]
 
 
@@ -107,10 +102,10 @@ def test_what_is_not_connected_to_the_target_is_left_out(graph, patterns, kept):
 )
 def test_parts_match_in_the_graph_if_they_match_in_the_store(engine, text):
     query = engine.templates.read(text).query
-    patterns = PatternBuilder(Elements(engine.graph), variable_names(query)).build(query)
+    patterns, elements = named_patterns(query), Elements(engine.graph)
     propagation = Propagation(engine.predictors.triples)
     for part in chain.from_iterable(combinations(patterns, size) for size in range(1, len(patterns) + 1)):
-        expected = engine.store.holds(ask(pattern.element for pattern in part)) if is_bound(part) else True
+        expected = engine.store.holds(ask(map(elements.element, part))) if is_bound(part) else True
         assert propagation.holds(part) == expected
 
 

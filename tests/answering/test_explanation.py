@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from halfgraph.answering.explanation import EncodedVariables, variable_names
+from halfgraph.answering.explanation import EncodedVariables
+from halfgraph.query.patterns import variable_names
 from halfgraph.query.tree import Anchor, Intersect, Negate, Union, children, nodes
 from small_engines import engine_of
 

@@ -115,10 +115,14 @@ def in_pool(play, **options):
     return asyncio.run(run())
 
 
+async def all_ready(pool):
+    while pool.ready < pool.size + 1:
+        await asyncio.sleep(0.02)
+
+
 def test_a_pool_works_on_several_jobs_at_once():
     async def play(pool):
-        while pool.ready < 3:
-            await asyncio.sleep(0.02)
+        await all_ready(pool)
         both = await asyncio.gather(pool.ask({"sleep": 0.3}), pool.ask({"sleep": 0.3}))
         return {message.head["pid"] for message in both}
 
@@ -127,9 +131,11 @@ def test_a_pool_works_on_several_jobs_at_once():
 
 def test_a_job_beyond_its_time_is_stopped_and_its_worker_replaced():
     async def play(pool):
+        await all_ready(pool)
         with pytest.raises(TimeLimit, match=r"stopped after 0\.5 s"):
             await pool.ask({"sleep": 60})
         assert pool.replaced == 1
+        await all_ready(pool)
         return await pool.ask({"again": 1})
 
     assert in_pool(play, seconds=0.5, size=1).head["job"] == {"again": 1}
@@ -155,7 +161,8 @@ def test_a_job_that_aborts_its_worker_needed_too_much_memory():
 def test_jobs_beyond_the_queue_are_refused():
     async def play(pool):
         jobs = [asyncio.create_task(pool.ask({"sleep": 0.5})) for _ in range(3)]
-        await asyncio.sleep(0.1)
+        while pool.waiting < 1:
+            await asyncio.sleep(0.01)
         with pytest.raises(PoolBusy, match="waiting"):
             await pool.ask({})
         await asyncio.gather(*jobs)

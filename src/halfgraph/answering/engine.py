@@ -239,8 +239,10 @@ class Engine:
 
     def _explanation(self, encoded: EncodedVariables, *, is_empty: bool) -> Explanation:
         nodes, edges = self.explainer.graph(encoded)
+        if not is_empty:
+            return Explanation(nodes, edges)
         emptiness = Emptiness(self.store, self.names, self.predictors.triples)
-        return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names) if is_empty else None)
+        return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names[id(encoded.query)]))
 
 
 def _is_plain(reading: Reading) -> bool:

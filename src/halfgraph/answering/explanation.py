@@ -1,6 +1,5 @@
 """Explanations: the query as it was understood, and the witness of an answer."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,27 +22,12 @@ from halfgraph.model.intersection import Attention
 from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.witness import BoundWitness, Step
+from halfgraph.query.patterns import variable_names
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, edges, nodes
 
 LIKELY = 3  # entities shown for a variable
 NONE = np.empty(0, dtype=np.int32)
-
-
-def variable_names(query: Query) -> dict[int, str]:
-    """Return the variable of each node, by the node's id; the parts of an intersection, union or negation share it."""
-    names: dict[int, str] = {}
-    for number, node in enumerate(reversed(nodes(query))):
-        if not isinstance(node, Anchor) or node is query:
-            name = names.setdefault(id(node), _readable(node.name or f"/{number}"))
-            if not isinstance(node, Project):
-                names |= {id(part): name for part in children(node) if not isinstance(part, Anchor)}
-    return names
-
-
-def _readable(name: str) -> str:
-    """A name that SPARQL allows: blank nodes and the middles of paths are _:b, [1] and /0.1 in a reading."""
-    return "_" + re.sub(r"\W", "_", name.strip("_:[]/")) if re.search(r"\W", name) else name
 
 
 @dataclass(frozen=True)

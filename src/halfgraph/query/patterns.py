@@ -79,6 +79,27 @@ def flatten(query: Query, target: str = "answer") -> Group:
     return _flatten(query, target, 0)
 
 
+def named_patterns(query: Query) -> Group:
+    """Return the patterns of a query that was read from a text, by the names of its variables there."""
+    return _group(query, variable_names(query), 0)
+
+
+def variable_names(query: Query) -> dict[int, str]:
+    """Return the variable of each node, by the node's id; the parts of an intersection, union or negation share it."""
+    names: dict[int, str] = {}
+    for number, node in enumerate(reversed(nodes(query))):
+        if not isinstance(node, Anchor) or node is query:
+            name = names.setdefault(id(node), _plain(node.name or f"/{number}"))
+            if not isinstance(node, Project):
+                names |= {id(part): name for part in children(node) if not isinstance(part, Anchor)}
+    return names
+
+
+def _plain(name: str) -> str:
+    """Return a name that SPARQL allows; blank nodes and the middles of paths are _:b, [1] and /0.1 in the tree."""
+    return "_" + re.sub(r"\W", "_", name.strip("_:[]/")) if re.search(r"\W", name) else name
+
+
 def _flatten(query: Query, target: str, used: int) -> Group:
     """Return the patterns of a query, its variables numbered after `used`."""
     if has_choice(query, negated=False) and shared_variables(query, negated=False):
@@ -143,12 +164,17 @@ def _patterns(node: Query, names: Names, used: int) -> Iterator[Pattern]:
         case Intersect():
             yield from (Equals(name, part) for part in node.parts if isinstance(part, Anchor))
             negated = (part.part for part in node.parts if isinstance(part, Negate))
-            yield from (Not(name, _flatten(part, name, used)) for part in negated)
+            yield from (Not(name, _excluded(part, name, names, used)) for part in negated)
         case Union():
             yield Either(name, tuple(_group(part, {**names, id(part): name}, used) for part in node.parts))
     type_id = type_of(node)
     if type_id is not None:
         yield OfType(name, type_id)
+
+
+def _excluded(part: Query, name: str, names: Names, used: int) -> Group:
+    """Return the patterns of a negated part, whose variables may have names already."""
+    return _group(part, {**names, id(part): name}, used) if id(part) in names else _flatten(part, name, used)
 
 
 def variables(group: Group) -> list[str]:
