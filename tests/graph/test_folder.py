@@ -205,3 +205,18 @@ def test_an_import_killed_just_before_the_end_leaves_no_graph(tmp_path: Path) ->
     again = [sys.executable, "-c", "from halfgraph.cli import main; main()", "import", "a.tsv", "--out", "graph"]
     subprocess.run(again, cwd=tmp_path, check=True, capture_output=True)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.tsv", "graph"]
+
+
+def test_entities_and_relations_are_found_by_the_iris_of_the_store(tmp_path: Path) -> None:
+    graph = made(tmp_path, "Zoë\tlives in\tNew York\n")
+    base = graph.namer.base
+    for entity, name in enumerate(graph.entities.names):
+        assert graph.find_entity(graph.namer.iri(name)) == graph.find_entity(name, or_name=True) == entity
+        assert graph.find_entity(name) is None
+    assert graph.find_relation(f"{base}lives%20in") == 0
+    assert graph.find_relation("lives in") is None
+    zoe = graph.entities.find("Zoë")
+    assert graph.find_entity(f"{base}Zo%C3%AB") is None  # the store knows only the other spelling
+    assert graph.find_entity(f"{base}Zo%C3%AB", or_name=True) == zoe
+    assert graph.view("known") is graph.view("whole") is graph.train
+    assert graph.view("test").triple_count == 0

@@ -142,8 +142,7 @@ class EntityNames:
         """Return the id of an entity by its IRI or its name, or None."""
         if iri not in self._ids:
             _make_room(self._ids)
-            ids = (self.graph.entities.find(name) for name in self.graph.namer.names(iri))
-            self._ids[iri] = next((number for number in ids if number is not None), None)
+            self._ids[iri] = self.graph.find_entity(iri, or_name=True)
         return self._ids[iri]
 
     def resolve(self, text: str) -> int:

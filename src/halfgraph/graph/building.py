@@ -110,10 +110,9 @@ def query_seeds(graph: Graph, query: str) -> list[str]:
 
 
 def _find(graph: Graph, name: str) -> int:
-    """Return the id of an entity given by name or IRI."""
-    for candidate in (name, *graph.namer.names(name)):
-        if (entity := graph.entities.find(candidate)) is not None:
-            return entity
+    entity = graph.find_entity(name, or_name=True)
+    if entity is not None:
+        return entity
     nearest = [graph.entities.name(i) for i in graph.entities.nearest(name, 1)]
     raise UnknownName(name, what="entity", nearest=nearest, where="--seeds")
 

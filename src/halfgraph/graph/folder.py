@@ -133,18 +133,18 @@ class Graph:
         starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
         return KnowledgeGraph(starts, relations, tails, self.types, relation_count)
 
-    def find_entity(self, iri: str) -> int | None:
-        """Return the entity that the graph's store knows by this IRI, or None."""
-        return self._find(self.entities, iri)
+    def find_entity(self, iri: str, *, or_name: bool = False) -> int | None:
+        """Return the entity with this IRI, or None; with `or_name` also by its name or another spelling of the IRI."""
+        return self._find(self.entities, iri, or_name)
 
     def find_relation(self, iri: str) -> int | None:
         """Return the relation, in its own direction (an even number), with this IRI, or None."""
-        found = self._find(self.relations, iri)
-        return None if found is None else 2 * found
+        number = self._find(self.relations, iri)
+        return None if number is None else 2 * number
 
-    def _find(self, words: Vocabulary, iri: str) -> int | None:
-        ids = ((words.find(name), name) for name in self.namer.names(iri))
-        return next((found for found, name in ids if found is not None and self.namer.iri(name) == iri), None)
+    def _find(self, words: Vocabulary, iri: str, or_name: bool = False) -> int | None:
+        names = (name for name in self.namer.names(iri) if or_name or self.namer.iri(name) == iri)
+        return next((number for name in names if (number := words.find(name)) is not None), None)
 
     def relation_name(self, relation: int) -> str:
         """Return the name of a directed relation; an inverse ends with ^-1."""

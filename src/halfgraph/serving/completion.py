@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.vocabulary import Vocabulary
 from halfgraph.serving.schema import CompletionItem
 from halfgraph.sparql.prefixes import Prefixes
@@ -107,7 +106,7 @@ class Completion:
     @classmethod
     def of(cls, graph: Graph, view: str) -> "Completion":
         """Index the names of a graph; degrees are those of a view."""
-        edges: KnowledgeGraph = getattr(graph, view)
+        edges = graph.view(view)
         uses = np.bincount(edges.relations // 2, minlength=len(graph.relations)) // 2
         entities = CompletionIndex.of(graph.entities, "entity", edges.degrees())
         relations = CompletionIndex.of(graph.relations, "relation", uses.astype(np.int64))

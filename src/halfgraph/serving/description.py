@@ -54,7 +54,7 @@ def graph_info(graph: Graph, view: str) -> dict[str, Any]:
         "types": {name: int(size) for name, size in zip(graph.types.names, graph.types.sizes, strict=True)},
         "split": graph.has_split,
         "view": view,
-        "served_triples": getattr(graph, view).triple_count,
+        "served_triples": graph.view(view).triple_count,
         "base": graph.namer.base,
         "attribution": description.get("provenance", {}).get("attribution", ""),
     }

@@ -5,7 +5,7 @@ from pyoxigraph import Literal, QuerySolutions
 
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.store_rows import EntityNames
-from halfgraph.graph.knowledge_graph import Ids, KnowledgeGraph
+from halfgraph.graph.knowledge_graph import Ids
 from halfgraph.serving.schema import EntityPage, LiteralValue, Neighbours
 from halfgraph.sparql.queries import select
 from halfgraph.sparql.syntax_tree import Call, Filter, Iri, Triple, Variable
@@ -18,7 +18,7 @@ def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
     """Return what the graph knows about an entity, with at most `limit` neighbours for each relation."""
     graph, names = engine.graph, engine.names
     number = names.resolve(name)
-    edges: KnowledgeGraph = getattr(graph, engine.view)
+    edges = graph.view(engine.view)
     entity = names.entity(number)
     return EntityPage(
         entity.entity,

@@ -53,7 +53,7 @@ def examples(engine: Engine, folders: Sequence[str]) -> list[Example]:
     if file is not None:
         return from_file(file)
     is_demo = engine.graph.description.get("provenance", {}).get("sources") == ["demo"]
-    return [*(_demo(engine) if is_demo else _generate(engine.graph, getattr(engine.graph, engine.view)))]
+    return [*(_demo(engine) if is_demo else _generate(engine.graph, engine.graph.view(engine.view)))]
 
 
 def from_file(path: Path) -> list[Example]:
@@ -67,7 +67,7 @@ def from_file(path: Path) -> list[Example]:
 
 
 def _demo(engine: Engine) -> Iterator[Example]:
-    known = getattr(engine.graph, engine.view)
+    known = engine.graph.view(engine.view)
     for title, text in DEMO.items():
         yield _example(title, text, read(text, engine.graph).query, engine.graph, known)
 

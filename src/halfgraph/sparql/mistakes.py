@@ -5,9 +5,8 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from pyoxigraph import DefaultGraph, Store
-from rapidfuzz import fuzz, process
 
-from halfgraph.errors import SparqlError
+from halfgraph.errors import SparqlError, suggest
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.scanner import Scan, SourceText, Token
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS
@@ -130,7 +129,7 @@ def _unknown_word(scanned: Scan) -> Mistake | None:
         if token.type == "UNKNOWN_WORD":
             is_function = after is not None and after.text[0] == "("
             known = FUNCTIONS | AGGREGATES if is_function else KEYWORDS
-            near = process.extractOne(token.text.upper(), sorted(known), scorer=fuzz.ratio, score_cutoff=70)
+            near = suggest(token.text.upper(), sorted(known), cutoff=70)
             what = "function" if is_function else "keyword"
             advice = f"Did you mean {near[0]}?" if near else f"A variable is ?{token.text}, a name :{token.text}."
             return token, f"{token.text} is not a {what} of SPARQL", advice

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-from rapidfuzz import fuzz, process
-
-from halfgraph.errors import SparqlError, UnknownName
+from halfgraph.errors import SparqlError, UnknownName, nearest
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.graph.vocabulary import Vocabulary, local_name
@@ -15,15 +13,6 @@ from halfgraph.sparql.syntax_tree import Iri, Literal, Term, Variable
 from halfgraph.sparql.unsupported import refused
 
 _MOST_TYPES = 12  # listed where no name is similar
-
-
-def find(graph: Graph, words: Vocabulary, iri: str) -> int | None:
-    """Return the id of the name that an IRI stands for."""
-    for name in graph.namer.names(iri):
-        number = words.find(name)
-        if number is not None and graph.namer.iri(name) == iri:
-            return number
-    return None
 
 
 @dataclass(frozen=True)
@@ -51,7 +40,7 @@ class Names:
 
     def entity_or_none(self, iri: str) -> int | None:
         """Return the id of an entity, or None."""
-        return find(self.graph, self.graph.entities, iri)
+        return self.graph.find_entity(iri)
 
     def relation(self, node: Iri) -> int:
         """Return the id of a relation in the direction of the triples."""
@@ -62,8 +51,7 @@ class Names:
 
     def relation_or_none(self, iri: str) -> int | None:
         """Return the id of a relation in the direction of the triples, or None."""
-        relation = find(self.graph, self.graph.relations, iri)
-        return None if relation is None else 2 * relation
+        return self.graph.find_relation(iri)
 
     def is_type_relation(self, object_: Term) -> bool:
         """Whether rdf:type is a relation of the graph like any other, and leads to this term."""
@@ -80,11 +68,10 @@ class Names:
             if name in names and self.graph.namer.iri(name) == node.value:
                 return names.index(name)
         wanted, known = local_name(node.value).casefold(), [local_name(name).casefold() for name in names]
-        near = process.extract(wanted, known, scorer=fuzz.ratio, limit=3, score_cutoff=60)
         largest = sorted(range(len(names)), key=lambda type_id: -self.graph.types.sizes[type_id])[:_MOST_TYPES]
         listed = [self.short(names[type_id]) for type_id in largest] + ["..."] * (len(names) > _MOST_TYPES)
         advice = f"Its types are {', '.join(listed)}."
-        raise self.unknown(node, "type", [self.short(names[index]) for _, _, index in near], advice)
+        raise self.unknown(node, "type", [self.short(names[index]) for index in nearest(wanted, known)], advice)
 
     def literal(self, node: Literal) -> SparqlError:
         """Return the error for a literal in the place of an entity, with an entity of that label."""

@@ -12,7 +12,6 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.query.rewriting import map_node_ids
 from halfgraph.query.tree import Column
-from halfgraph.sparql.names import find
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import Reading, read
 from halfgraph.sparql.scanner import Scan, Token, scan
@@ -124,10 +123,10 @@ class Templates:
     def _look_up(self, iri: str) -> tuple[str, int] | None:
         if iri == TYPE or any(name in self.graph.types.names for name in self.graph.namer.names(iri)):
             return None
-        entity, relation = (find(self.graph, words, iri) for words in (self.graph.entities, self.graph.relations))
+        entity, relation = self.graph.find_entity(iri), self.graph.find_relation(iri)
         if (entity is None) == (relation is None):
             return None
-        return ("entity", entity) if entity is not None else ("relation", 2 * (relation or 0))
+        return ("entity", entity) if entity is not None else ("relation", relation or 0)
 
 
 def _after_declarations(tokens: Sequence[Token]) -> Iterator[Token]:
