@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import roc_auc_score
 
-from halfgraph.evaluation.metrics import NotANumber, auc, percentiles, require_finite, tied_ranks
+from halfgraph.evaluation.metrics import NotANumber, auc, percentiles, require_finite
 
 # Few values, so that ties are common.
 scores = st.lists(st.integers(-3, 3).map(float), min_size=1, max_size=30).map(np.array)
@@ -28,15 +28,6 @@ def test_auc_of_many_scores_does_not_overflow() -> None:
     positive, negative = generator.normal(1, 1, 60_000), generator.normal(0, 1, 60_000)
     found = auc(positive.astype(np.float32), negative.astype(np.float32))
     assert found == pytest.approx(0.7602, abs=0.005)
-
-
-@given(scores)
-def test_equal_scores_share_the_mean_of_their_ranks(values: np.ndarray) -> None:
-    ranks = tied_ranks(values)
-    for value, rank in zip(values, ranks, strict=True):
-        below, equal = (values < value).sum(), (values == value).sum()
-        assert rank == below + (equal + 1) / 2
-    assert ranks.sum() == len(values) * (len(values) + 1) / 2
 
 
 @given(st.lists(st.tuples(st.integers(-3, 3).map(float), st.lists(st.integers(-3, 3).map(float), max_size=5))))

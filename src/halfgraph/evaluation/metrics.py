@@ -25,21 +25,9 @@ def require_finite(scores: Floats, what: str) -> None:
 
 def auc(positive: Floats, negative: Floats) -> float:
     """Area under the ROC curve: the share of pairs in which the positive score is higher."""
-    ranks = tied_ranks(np.concatenate([positive, negative]))[: len(positive)]
-    wins = ranks.sum() - len(positive) * (len(positive) + 1) / 2
-    return float(wins / (len(positive) * len(negative)))
-
-
-def tied_ranks(scores: Floats) -> NDArray[np.float64]:
-    """Return the rank of each score from 1 upwards; equal scores share the mean of their ranks."""
-    order = np.argsort(scores, kind="stable")
-    values = scores[order]
-    is_first = np.concatenate([[True], values[1:] != values[:-1]])
-    begins = np.flatnonzero(is_first)
-    ends = np.append(begins[1:], len(scores))
-    ranks = np.empty(len(scores), dtype=np.float64)
-    ranks[order] = ((begins + ends + 1) / 2)[np.cumsum(is_first) - 1]
-    return ranks
+    ascending = np.sort(negative)
+    below, not_above = (np.searchsorted(ascending, positive, side=side) for side in ("left", "right"))
+    return float((below + not_above).sum() / 2 / (len(positive) * len(negative)))
 
 
 def percentiles(scores: Floats, others: Floats, offsets: NDArray[np.int64]) -> NDArray[np.float64]:

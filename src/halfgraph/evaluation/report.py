@@ -1,6 +1,6 @@
 """Tables of figures, for the terminal, Markdown and HTML."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -40,58 +40,48 @@ def tables(rows: Sequence[Row]) -> list[Table]:
     """Return all tables that compare the rows."""
     every = [
         summary(rows),
-        _by_name(rows, "ROC AUC by query type, %", ("auc",), TYPES, percent),
-        _by_name(rows, "Average percentile rank by query type, %", ("apr",), TYPES, percent),
-        _by_name(rows, "Filtered MRR of hard answers by structure", ("mrr",), ORDER, rate, digits=3),
+        _by_name(rows, "ROC AUC by query type, %", ("auc",), TYPES, 100),
+        _by_name(rows, "Average percentile rank by query type, %", ("apr",), TYPES, 100),
+        _by_name(rows, "Filtered MRR of hard answers by structure", ("mrr",), ORDER, digits=3),
         *(
-            _by_name(rows, f"Hits@{most} of hard answers", ("hits", str(most)), ORDER, rate, digits=3, brief=most == 3)
+            _by_name(rows, f"Hits@{most} of hard answers", ("hits", str(most)), ORDER, digits=3, brief=most == 3)
             for most in HITS
         ),
         by_missing(rows),
-        _by_name(rows, "Filtered MRR of easy answers (known ones)", ("easy",), ORDER, rate, digits=3),
+        _by_name(rows, "Filtered MRR of easy answers (known ones)", ("easy",), ORDER, digits=3),
         replace(  # neither high nor low is better
-            _by_name(
-                rows, "Share of hard answers that tie with a non-answer", ("ties",), ORDER, rate, digits=3, brief=False
-            ),
+            _by_name(rows, "Share of hard answers that tie with a non-answer", ("ties",), ORDER, digits=3, brief=False),
             best=(),
         ),
     ]
     return [table for table in every if table.rows]
 
 
-def percent(value: float) -> float:
-    """Return a share in per cent, as in the paper."""
-    return 100.0 * value
-
-
-def rate(value: float) -> float:
-    """Return a share unchanged."""
-    return value
-
-
 def summary(rows: Sequence[Row]) -> Table:
     """Table of the means over query types and structures, with margins."""
-    figures: list[tuple[str, tuple[str, ...], Callable[[float], float], int]] = [
-        ("AUC all %", ("macro", "auc", "all"), percent, 2),
-        ("AUC H-Neg %", ("macro", "auc", "hard"), percent, 2),
-        ("APR all %", ("macro", "apr", "all"), percent, 2),
-        ("APR H-Neg %", ("macro", "apr", "hard"), percent, 2),
-        ("MRR", ("macro", "mrr"), rate, 3),
-        *((f"Hits@{most}", ("macro", "hits", str(most)), rate, 3) for most in HITS),
+    figures: list[tuple[str, tuple[str, ...], int, int]] = [
+        ("AUC all %", ("macro", "auc", "all"), 100, 2),
+        ("AUC H-Neg %", ("macro", "auc", "hard"), 100, 2),
+        ("APR all %", ("macro", "apr", "all"), 100, 2),
+        ("APR H-Neg %", ("macro", "apr", "hard"), 100, 2),
+        ("MRR", ("macro", "mrr"), 1, 3),
+        *((f"Hits@{most}", ("macro", "hits", str(most)), 1, 3) for most in HITS),
     ]
     used = [figure for figure in figures if any(row.get(*figure[1]) is not None for row in rows)]
-    cells: list[list[Cell]] = [[_with_margin(row, path, how, digits) for _, path, how, digits in used] for row in rows]
+    cells: list[list[Cell]] = [
+        [_with_margin(row, path, scale, digits) for _, path, scale, digits in used] for row in rows
+    ]
     values = [[row.get(*path) for _, path, _, _ in used] for row in rows]
     names = [row.name + ("" if len(row.seeds) < 2 else f" ({len(row.seeds)} seeds)") for row in rows]
     table = Table("Means over query types and structures", [], [])
     return _arranged(table, names, [name for name, *_ in used], cells, values)
 
 
-def _with_margin(row: Row, path: tuple[str, ...], how: Callable[[float], float], digits: int) -> str:
+def _with_margin(row: Row, path: tuple[str, ...], scale: int, digits: int) -> str:
     value, margin = row.get(*path), row.margin(*path)
     if value is None:
         return ""
-    return f"{how(value):.{digits}f}" + ("" if margin is None else f" ±{how(margin):.{digits}f}")
+    return f"{scale * value:.{digits}f}" + ("" if margin is None else f" ±{scale * margin:.{digits}f}")
 
 
 def _best(values: Sequence[float | None]) -> list[int]:
@@ -105,7 +95,7 @@ def _by_name(
     title: str,
     path: tuple[str, ...],
     order: Sequence[str],
-    how: Callable[[float], float],
+    scale: int = 1,
     *,
     digits: int = 2,
     brief: bool = True,
@@ -116,7 +106,7 @@ def _by_name(
     for own in values:
         known = [value for value in own if value is not None]
         own.append(sum(known) / len(known) if len(known) == len(names) and names else None)
-    cells: list[list[Cell]] = [[None if value is None else how(value) for value in own] for own in values]
+    cells: list[list[Cell]] = [[None if value is None else scale * value for value in own] for own in values]
     table = Table(title, [], [], digits, brief)
     heads = [*map(short_name, names), "mean"]
     return _arranged(table, [row.name for row in rows], heads, cells, values) if names else table

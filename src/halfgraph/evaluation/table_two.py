@@ -7,7 +7,7 @@ from typing import Any
 
 from halfgraph.evaluation.charts import charts, svg
 from halfgraph.evaluation.page import page
-from halfgraph.evaluation.report import Cell, Table, markdown, markdown_table, percent, write_report
+from halfgraph.evaluation.report import Cell, Table, markdown, markdown_table, write_report
 from halfgraph.evaluation.results import Row
 
 REFERENCE = "GQE[min]"
@@ -54,8 +54,8 @@ def _with_deviation(row: Row, path: tuple[str, str]) -> str:
     value = row.get("macro", *path)
     if value is None:
         return ""
-    deviation = f" ±{percent(row.margin('macro', *path) or 0.0):.2f}" if row.spread is not None else ""
-    return f"{percent(value):.2f}{deviation}"
+    deviation = f" ±{100 * (row.margin('macro', *path) or 0.0):.2f}" if row.spread is not None else ""
+    return f"{100 * value:.2f}{deviation}"
 
 
 def brief_table(rows: Sequence[Row]) -> Table:
@@ -64,7 +64,7 @@ def brief_table(rows: Sequence[Row]) -> Table:
     for row in rows:
         values = [row.get("macro", *path) for path in MACRO]
         gains = [gain(row, rows, path) for path in MACRO[:2]]
-        lines.append([row.name, *(None if value is None else percent(value) for value in values), *gains])
+        lines.append([row.name, *(None if value is None else 100 * value for value in values), *gains])
     return Table("Macro-averaged AUC and APR, %", ["", *HEADS, *(f"Δ {head}" for head in HEADS[:2])], lines)
 
 

@@ -32,16 +32,6 @@ def pass_on(heads, tails, source, similarity):
 
 
 @compiled
-def tails_each(edges, heads, relation):
-    """Count the edges of a relation that leave each head."""
-    counts = np.empty(len(heads), dtype=np.int64)
-    for row in range(len(heads)):
-        first, last = edge_range(edges, heads[row], relation)
-        counts[row] = last - first
-    return counts
-
-
-@compiled
 def same_tail_ranges(edges):
     """Return for each edge the range of edges that lead back from its tail over the same relation.
 
@@ -83,31 +73,6 @@ def similar_entities(edges, groups, source, least, weights, touched):
         for edge in range(first, last):
             similarity[tails[edge]] += share
     return similarity
-
-
-@compiled
-def vote(heads, tails, source, similarity, top, weight, prior):
-    """Score every entity after following a relation with these heads and tails.
-
-    A known triple passes on its head's score, the best of several. Besides, similar heads vote (`weight`), and all
-    triples by their number (`prior`). `top` is the best source score.
-    """
-    scores = np.zeros(len(source), dtype=np.float32)
-    known = np.zeros(len(source), dtype=np.float32)
-    total, before = 0.0, -1
-    for edge in range(len(heads)):
-        if heads[edge] != before:  # sorted by head
-            before = heads[edge]
-            total += similarity[before]
-    by_similarity = top * weight / total if total > 0.0 else 0.0
-    by_number = top * prior / max(len(heads), 1)
-    for edge in range(len(heads)):
-        head, tail = heads[edge], tails[edge]
-        known[tail] = max(known[tail], source[head])
-        scores[tail] += by_similarity * similarity[head] + by_number
-    for entity in range(len(scores)):
-        scores[entity] = max(scores[entity], known[entity])
-    return scores
 
 
 @compiled

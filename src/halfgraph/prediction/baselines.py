@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction._link_kernels import same_tail_ranges, similar_entities, vote
+from halfgraph.prediction._link_kernels import pass_on, same_tail_ranges, similar_entities
 from halfgraph.prediction.base import QueryPredictor, Scores
 from halfgraph.query._kernels import contiguous, edges_of
 from halfgraph.query.fold import fold
@@ -86,10 +86,9 @@ class Popularity:
 
 
 @dataclass(frozen=True)
-class NeighbourVote:
+class NeighbourVote(Popularity):
     """Interpretation: a known triple counts 1, any other the share of votes of entities similar to its head."""
 
-    triples: TriplesByRelation
     edges: tuple[Any, ...]
     groups: tuple[Any, ...]
     scratch: tuple[Any, Any] = field(init=False, repr=False)  # left as it was after each use
@@ -97,10 +96,6 @@ class NeighbourVote:
     def __post_init__(self) -> None:
         count = len(self.triples.tails)
         object.__setattr__(self, "scratch", (np.zeros(count, np.float32), np.empty(count, np.int64)))
-
-    def anchor(self, node: Anchor) -> Scores:
-        """1 for the entity."""
-        return one_hot(int(node.entity), self.triples.graph.entity_count)
 
     def project(self, node: Project, source: Scores) -> Scores:
         """Known triples, else votes of entities similar to the source, and of all triples by their number."""
@@ -110,15 +105,14 @@ class NeighbourVote:
         least = np.float32(LEAST_SOURCE * top)
         similarity = similar_entities(self.edges, self.groups, source, least, *self.scratch)
         heads, tails = self.triples.of_relation(int(node.relation))
-        return self.triples.keep_type(node, vote(heads, tails, source, similarity, top, VOTE, PRIOR))
+        known, votes = pass_on(heads, tails, source, similarity)
+        shares = np.bincount(tails, minlength=len(source)) / max(len(tails), 1)
+        scores = np.maximum(known, top * (VOTE * votes + PRIOR * shares)).astype(np.float32)
+        return self.triples.keep_type(node, scores)
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
         """Product over the paths, with a floor for each."""
-        return self.triples.keep_type(node, reduce(np.multiply, [part + np.float32(FLOOR) for part in parts]))
-
-    def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """Maximum over the paths."""
-        return self.triples.keep_type(node, reduce(np.maximum, parts))
+        return super().intersect(node, [part + np.float32(FLOOR) for part in parts])
 
     def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
         """1 minus the score."""

@@ -13,10 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
+from halfgraph.graph.files import write_atomically
+from halfgraph.prediction.logistic import Examples, logistic
 from halfgraph.prediction.modes import EMBEDDING, LINKS, current_name
 from halfgraph.query.structures import NAMED, Structure, path, structure_name
 from halfgraph.query.tree import Project, Query, depth, node_counts
-from halfgraph.training.run_folder import write_atomically
 
 FILE = "confidence.json"
 FORMAT = 1
@@ -79,24 +80,14 @@ def pool_adjacent_violators(values: Values, weights: Values) -> Values:
 
 
 def _platt(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
-    """Platt scaling by Newton's method, with Platt's smoothed targets."""
-    spread, middle = scores.std() or 1.0, scores.mean()
-    x = (scores - middle) / spread
-    goal = np.where(right, (right.sum() + 1.0) / (right.sum() + 2.0), 1.0 / ((~right).sum() + 2.0))
-    rate = (right.sum() + 1.0) / (len(right) + 2.0)
-    weights = np.array([0.0, np.log(rate / (1 - rate))])
-    design = np.stack([x, np.ones_like(x)], axis=1)
-    for _ in range(50):
-        p = 1 / (1 + np.exp(-design @ weights))
-        slope = design.T @ (p - goal) + 1e-3 * np.array([weights[0], 0.0])
-        bend = (design * (p * (1 - p))[:, None]).T @ design + 1e-3 * np.eye(2)
-        step = np.linalg.solve(bend, slope)
-        weights -= np.clip(step, -2, 2)
-        if np.abs(step).max() < 1e-8:
-            break
-    weights[0] = max(weights[0], 0.0)  # a higher score never has a lower confidence
-    grid = np.linspace(x.min(), x.max(), GRID) if len(x) else np.zeros(1)
-    return grid * spread + middle, 1 / (1 + np.exp(-(grid * weights[0] + weights[1])))
+    """Platt scaling: logistic regression on smoothed targets."""
+    targets = np.where(right, (right.sum() + 1.0) / (right.sum() + 2.0), 1.0 / ((~right).sum() + 2.0))
+    middle = scores.mean()  # centred, so that a slope of 0 leaves the mean rate
+    examples = Examples((scores - middle)[:, None], targets, np.ones(len(scores)), np.zeros(len(scores), np.int64))
+    fitted = logistic(examples, 1)
+    slope = max(float(fitted.weights[0]), 0.0)  # a higher score never has a lower confidence
+    grid = np.linspace(scores.min(), scores.max(), GRID) if len(scores) else np.zeros(1)
+    return grid, 1 / (1 + np.exp(-((grid - middle) * slope + fitted.bias + fitted.offsets[0])))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction._link_kernels import pass_on, same_tail_ranges, similar_entities, tails_each
+from halfgraph.prediction._link_kernels import pass_on, same_tail_ranges, similar_entities
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.baselines import TriplesByRelation, one_hot
 from halfgraph.prediction.embedding import EmbeddingIndex
@@ -144,6 +144,10 @@ class LinkPredictor:
         shift = self._project(torch.zeros(1, self.vectors.shape[1]), relation)
         return self._project(torch.eye(self.vectors.shape[1]), relation) - shift, shift
 
+    def _known_tails(self, heads: Ids, relation: int) -> Ids:
+        """Count the known tails of each head."""
+        return np.array([len(self.graph.tails_of(head, relation)) for head in heads.tolist()])
+
     def evidence(self, source: Scores, relation: int) -> LinkEvidence:
         """Compute the features of links from a source distribution (entities,), which has a score above 0."""
         least = np.float32(LEAST_SOURCE * source.max())
@@ -191,10 +195,10 @@ class LinkPredictor:
         of_tail += weights.vote * evidence.vote[columns] + weights.rules * evidence.rules[columns]
         of_tail += np.float32(weights.bias + weights.offset(relation))
         projected, level = self._projected_heads(heads, relation)
-        known_tails = tails_each(self.arrays, heads, relation)
-        of_head = weights.log_known_tails * np.log1p(known_tails)
-        of_head = of_head + weights.anchored_without_tail * (anchored & (known_tails == 0))
-        of_head = weights.level * level + torch.from_numpy(of_head.astype(np.float32))
+        known_tails = self._known_tails(heads, relation)
+        counted = weights.log_known_tails * np.log1p(known_tails)
+        counted = counted + weights.anchored_without_tail * (anchored & (known_tails == 0))
+        of_head = weights.level * level + torch.from_numpy(counted.astype(np.float32))
         vectors = self.vectors[columns]
         log_odds = torch.addmm(torch.from_numpy(of_tail), projected * weights.cosine, vectors.t())
         if weights.inverse_cosine:
@@ -217,7 +221,7 @@ class LinkPredictor:
         projected, level = self._projected_heads(heads, relation)
         products, shift = self._inverse_cosine_parts(heads, relation)
         inverse = (self.vectors @ products[0] + shift[0]) * self.inverse_lengths(relation ^ 1)
-        known_tails = tails_each(self.arrays, heads, relation)
+        known_tails = self._known_tails(heads, relation)
         cosine, of_head = (self.vectors @ projected[0]).numpy(), (np.log1p(known_tails), known_tails == 0)
         of_tail = (evidence.vote, evidence.rules, *evidence.popularity)
         columns = (cosine, inverse.numpy(), level.numpy(), *of_tail, *of_head)

@@ -14,9 +14,9 @@ OFFSET_PENALTY = 2.0  # of the groups' offsets, in true examples
 class Examples:
     """Training examples: features (n, features), labels, weights and groups (n,)."""
 
-    features: NDArray[np.float32]
-    true: NDArray[np.float32]
-    weights: NDArray[np.float32]
+    features: NDArray[np.floating]
+    true: NDArray[np.floating]
+    weights: NDArray[np.floating]
     groups: NDArray[np.int64]
 
     @classmethod

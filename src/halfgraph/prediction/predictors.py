@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError, SettingError
+from halfgraph.graph.files import write_atomically
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Encoder
@@ -25,7 +26,6 @@ from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor, Link
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
 from halfgraph.prediction.witness import BoundWitness, find_witness
 from halfgraph.query.tree import Query
-from halfgraph.training.run_folder import write_atomically
 from halfgraph.workload.sampling import Questions
 
 FILE = "evidence.json"
@@ -163,7 +163,7 @@ class Predictors:
 
 
 @dataclass(frozen=True)
-class Mode:
+class PredictorEntry:
     """How a mode predicts: whether a run has its weights, its predictor for batches, its scores for one query."""
 
     is_fitted: Callable[[FittedWeights | None], bool]
@@ -189,18 +189,18 @@ def _ensemble_scores(run: Predictors, query: Query, cosines: Scores) -> Scores:
     return weights.combine(links[None], cosines[None], run.priors, likely=True)[0]
 
 
-PREDICTORS: dict[str, Mode] = {
-    EMBEDDING: Mode(
+PREDICTORS: dict[str, PredictorEntry] = {
+    EMBEDDING: PredictorEntry(
         is_fitted=lambda _: True,
         build=lambda run, name, _: EmbeddingPredictor(run.index, name),
         query_scores=lambda _, __, cosines: cosines,
     ),
-    LINKS: Mode(
+    LINKS: PredictorEntry(
         is_fitted=lambda fitted: fitted is not None,
         build=_links,
         query_scores=lambda run, query, _: run.link_executor().scores(query),
     ),
-    ENSEMBLE: Mode(
+    ENSEMBLE: PredictorEntry(
         is_fitted=lambda fitted: fitted is not None and bool(fitted.ensemble),
         build=_ensemble,
         query_scores=_ensemble_scores,
