@@ -3,6 +3,7 @@
 import ast
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -98,6 +99,16 @@ def test_docstrings_say_what_is_there_and_not_that_nothing_is_returned(path: Pat
             assert not (ast.get_docstring(node) or "").startswith("Nothing"), (
                 f"{path}, line {getattr(node, 'lineno', 1)}"
             )
+
+
+def test_every_public_class_has_a_name_of_its_own() -> None:
+    names = Counter(
+        node.name
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_evaluation_supplies_nothing_to_the_rooms() -> None:

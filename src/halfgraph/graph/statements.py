@@ -28,23 +28,9 @@ LABELS = (
 # Predicates that describe the vocabulary: not learned by default.
 SCHEMA = frozenset(
     {RDFS + name for name in ("subClassOf", "subPropertyOf", "domain", "range", "isDefinedBy")}
-    | {
-        OWL + name
-        for name in (
-            "equivalentClass",
-            "equivalentProperty",
-            "inverseOf",
-            "disjointWith",
-            "imports",
-            "onProperty",
-            "someValuesFrom",
-            "allValuesFrom",
-            "unionOf",
-            "intersectionOf",
-            "complementOf",
-            "versionIRI",
-        )
-    }
+    | {OWL + name for name in ("equivalentClass", "equivalentProperty", "inverseOf", "disjointWith", "imports")}
+    | {OWL + name for name in ("onProperty", "someValuesFrom", "allValuesFrom", "versionIRI")}
+    | {OWL + name for name in ("unionOf", "intersectionOf", "complementOf")}
 )
 
 
