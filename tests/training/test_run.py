@@ -120,7 +120,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_what_it_was_made_with(graph: G
 
 
 def test_a_run_of_another_graph_is_refused(finished: Path, other_graph: Graph) -> None:
-    with pytest.raises(OtherGraph, match="Pass the graph it was made for"):
+    with pytest.raises(OtherGraph, match="Pass the graph it was made with"):
         start(finished, other_graph, SETTINGS, 3, resume=True)
     with pytest.raises(OtherGraph):
         load_encoder(finished, other_graph, TINY)
