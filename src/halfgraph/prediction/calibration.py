@@ -86,7 +86,7 @@ def _platt(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
     examples = Examples((scores - middle)[:, None], targets, np.ones(len(scores)), np.zeros(len(scores), np.int64))
     fitted = logistic(examples, 1)
     slope = max(float(fitted.weights[0]), 0.0)  # a higher score never has a lower confidence
-    grid = np.linspace(scores.min(), scores.max(), GRID) if len(scores) else np.zeros(1)
+    grid = np.linspace(scores.min(), scores.max(), GRID)
     return grid, 1 / (1 + np.exp(-((grid - middle) * slope + fitted.bias + fitted.offsets[0])))
 
 
