@@ -51,7 +51,7 @@ def _values(items: Items, target: str, names: Names) -> set[str]:
 
 def _is_attribute(triple: Triple, names: Names) -> bool:
     """Whether the predicate is no relation between entities of the graph."""
-    return isinstance(triple.predicate, Iri) and names.relation_or_none(triple.predicate.value) is None
+    return isinstance(triple.predicate, Iri) and names.graph.find_relation(triple.predicate.value) is None
 
 
 def _is_value(triple: Triple, values: set[str], names: Names, target: str) -> bool:

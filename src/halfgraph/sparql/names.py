@@ -33,32 +33,24 @@ class Names:
 
     def anchor(self, node: Iri) -> Anchor:
         """Return a known entity."""
-        entity = self.entity_or_none(node.value)
+        entity = self.graph.find_entity(node.value)
         if entity is None:
-            raise self.unknown(node, "entity", self.nearest(self.graph.entities, node.value))
+            raise self.unknown(node, "entity", self.similar(self.graph.entities, node.value))
         return Anchor(entity)
-
-    def entity_or_none(self, iri: str) -> int | None:
-        """Return the id of an entity, or None."""
-        return self.graph.find_entity(iri)
 
     def relation(self, node: Iri) -> int:
         """Return the id of a relation in the direction of the triples."""
-        relation = self.relation_or_none(node.value)
+        relation = self.graph.find_relation(node.value)
         if relation is None:
-            raise self.unknown(node, "relation", self.nearest(self.graph.relations, node.value))
+            raise self.unknown(node, "relation", self.similar(self.graph.relations, node.value))
         return relation
-
-    def relation_or_none(self, iri: str) -> int | None:
-        """Return the id of a relation in the direction of the triples, or None."""
-        return self.graph.find_relation(iri)
 
     def is_type_relation(self, object_: Term) -> bool:
         """Whether rdf:type is a relation of the graph like any other, and leads to this term."""
-        if self.relation_or_none(TYPE) is None:
+        if self.graph.find_relation(TYPE) is None:
             return False
         return isinstance(object_, Variable) or (
-            isinstance(object_, Iri) and self.entity_or_none(object_.value) is not None
+            isinstance(object_, Iri) and self.graph.find_entity(object_.value) is not None
         )
 
     def type_id(self, node: Iri) -> int:
@@ -68,24 +60,25 @@ class Names:
             if name in names and self.graph.namer.iri(name) == node.value:
                 return names.index(name)
         wanted, known = local_name(node.value).casefold(), [local_name(name).casefold() for name in names]
+        near = [self.short(names[index]) for index in nearest(wanted, known)]
         largest = sorted(range(len(names)), key=lambda type_id: -self.graph.types.sizes[type_id])[:_MOST_TYPES]
         listed = [self.short(names[type_id]) for type_id in largest] + ["..."] * (len(names) > _MOST_TYPES)
         advice = f"Its types are {', '.join(listed)}."
-        raise self.unknown(node, "type", [self.short(names[index]) for index in nearest(wanted, known)], advice)
+        raise self.unknown(node, "type", near, advice)
 
     def literal(self, node: Literal) -> SparqlError:
         """Return the error for a literal in the place of an entity, with an entity of that label."""
-        near = self.nearest(self.graph.entities, node.value) if node.datatype is None else []
+        near = self.similar(self.graph.entities, node.value) if node.datatype is None else []
         such = f", such as {near[0]}" if near else ""
         text = self.request.source.text_of(node)
         return refused("literal", self.request.source.place_of(node), text=text, such=such)
 
-    def unknown(self, node: Iri, what: str, nearest: list[str], advice: str = "") -> UnknownName:
+    def unknown(self, node: Iri, what: str, near: list[str], advice: str = "") -> UnknownName:
         """Return the error for a name that the graph does not have."""
         line, column = self.request.source.place(node.span[0])
-        return UnknownName(self.shown(node), what=what, nearest=nearest, line=line, column=column, advice=advice)
+        return UnknownName(self.shown(node), what=what, nearest=near, line=line, column=column, advice=advice)
 
-    def nearest(self, words: Vocabulary, text: str) -> list[str]:
+    def similar(self, words: Vocabulary, text: str) -> list[str]:
         """Return similar names, shortened, with labels that add something; first the one with the same last part."""
         same = words.find(local_name(text))
         found = []
