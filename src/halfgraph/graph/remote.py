@@ -33,6 +33,7 @@ from halfgraph.graph.endpoint import (
     wrong_content_type,
 )
 from halfgraph.graph.files import write_atomically
+from halfgraph.graph.names import is_iri
 from halfgraph.graph.statements import LABEL, OWL, RDF, RDFS, SUB_CLASS_OF, TYPE
 
 __all__ = ["Endpoint", "download", "neighbourhood", "select"]
@@ -118,23 +119,15 @@ def _between_entities(namespace: str | None) -> str:
 def _batches(pages: "_Pages", variable: str, names: Iterable[str], pattern: str) -> Iterator[Triple]:
     """Yield the triples that match a pattern with the variable bound to each of the names."""
     # Sorted, so that a resumed walk asks the same questions in the same order.
-    askable = sorted(name for name in names if _is_valid(name[1:-1]))
+    askable = sorted(name for name in names if is_iri(name[1:-1]))
     for first in range(0, len(askable), BATCH):
         values = " ".join(askable[first : first + BATCH])
         for file in _ask_pages(pages, f"VALUES {variable} {{ {values} }} {pattern}", until_empty=False):
             yield from (quad.triple for quad in rdf.parse(path=file, format=RdfFormat.N_TRIPLES, lenient=True))
 
 
-def _is_valid(iri: str) -> bool:
-    """Return whether a text is an absolute IRI, and thus safe inside a query."""
-    try:
-        return bool(NamedNode(iri))
-    except ValueError:
-        return False
-
-
 def _iri(name: str) -> str:
-    if not _is_valid(name):
+    if not is_iri(name):
         advice = "Write it in full, for example http://dbpedia.org/resource/California"
         raise InputError(f'"{name}" is not an IRI', advice=advice)
     return f"<{name}>"
