@@ -20,14 +20,14 @@ from halfgraph.query.tree import Anchor, Query, nodes
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.queries import select
 from halfgraph.sparql.rendering import Elements, short_text
-from halfgraph.sparql.syntax_tree import Ask, Exists, Group, Named, Select, Variable
+from halfgraph.sparql.syntax_tree import Ask, Call, Group, Named, Select, Variable
 from halfgraph.sparql.writer import write
 
 MOST_PATTERNS = 40  # of a query that is explained
 SECONDS = 2.0  # for the explanation
 MOST_COUNTED = 10_000  # answers of the rest
 FIRST = 5  # answers of the rest that are shown
-HOLDS = "_holds"
+MATCHES = "_matches"
 Mask = NDArray[np.bool_]
 T = TypeVar("T")
 Holds = Callable[[Sequence[Pattern]], bool | None]  # whether patterns have a match; None after the time limit
@@ -41,7 +41,7 @@ class Propagation:
     """
 
     triples: TriplesByRelation
-    masks: dict[Pattern, Mask] = field(default_factory=dict)  # entities that a pattern of one variable allows
+    masks: dict[int, Mask] = field(default_factory=dict)  # entities that a pattern of one variable allows, by its id
 
     def holds(self, patterns: Sequence[Pattern]) -> bool:
         """Whether every variable keeps a candidate."""
@@ -51,9 +51,11 @@ class Propagation:
         """Return the candidates of each variable."""
         names = variables(tuple(patterns))
         masks = {name: np.ones(self.triples.graph.entity_count, dtype=bool) for name in names}
-        links = [pattern for pattern in patterns if isinstance(pattern, Edge) and isinstance(pattern.source, str)]
+        links: list[Edge] = []
         for pattern in patterns:
-            if pattern not in links:
+            if isinstance(pattern, Edge) and isinstance(pattern.source, str):
+                links.append(pattern)
+            else:
                 masks[pattern.target if isinstance(pattern, Edge) else pattern.variable] &= self._allowed(pattern)
         removed = True
         while removed:
@@ -61,9 +63,9 @@ class Propagation:
         return masks
 
     def _allowed(self, pattern: Pattern) -> Mask:
-        if pattern not in self.masks:
-            self.masks[pattern] = self._evaluate(pattern)
-        return self.masks[pattern]
+        if id(pattern) not in self.masks:
+            self.masks[id(pattern)] = self._evaluate(pattern)
+        return self.masks[id(pattern)]
 
     def _evaluate(self, pattern: Pattern) -> Mask:
         graph = self.triples.graph
@@ -136,10 +138,11 @@ class Emptiness:
         """Return the answers of the rest; None if the part has a match in the store, which may know more."""
         if not rest:
             return None if self._ask(part, until) else Rows([], [])
-        check = Select((Named(Exists(self._group(part)), Variable(HOLDS)),), Group(()))
-        elements = [Group((check,)), self._group(rest)]
-        rows = self.store.rows(select(elements, [target, HOLDS], distinct=True, limit=MOST_COUNTED))
-        return None if any(row[HOLDS]["value"] == "true" for row in rows.bindings[:1]) else rows
+        match = Group((select(self._group(part).elements, limit=1),))
+        check = Select((Named(Call("COUNT", ()), Variable(MATCHES)),), Group((match,)))
+        elements = [Group((check,)), *self._group(rest).elements]
+        rows = self.store.rows(select(elements, [target, MATCHES], distinct=True, limit=MOST_COUNTED))
+        return None if any(row[MATCHES]["value"] != "0" for row in rows.bindings[:1]) else rows
 
     def _reason(self, part: Sequence[Pattern], rest: Sequence[Pattern], rows: Rows) -> EmptyReason:
         prefixes, elements = Prefixes.of(self.names.graph), Elements(self.names.graph)
@@ -167,7 +170,8 @@ def is_bound(patterns: Sequence[Pattern]) -> bool:
 def _rest(patterns: Sequence[Pattern], part: Sequence[Pattern], target: str, holds: Holds) -> list[Pattern]:
     """The query without the part, or else without one pattern of it, if that has answers."""
     for left_out in (part, *([pattern] for pattern in part)):
-        rest = connected([pattern for pattern in patterns if pattern not in left_out], target)
+        removed = set(map(id, left_out))
+        rest = connected([pattern for pattern in patterns if id(pattern) not in removed], target)
         if rest and is_bound(rest) and holds(rest):
             return rest
     return []
@@ -183,7 +187,7 @@ def smallest_failing(patterns: Sequence[T], holds: Callable[[Sequence[T]], bool 
             return [pattern]
     part = list(patterns)
     for pattern in patterns:
-        rest = [other for other in part if other != pattern]
+        rest = [other for other in part if other is not pattern]
         match = holds(rest)
         if match is None:
             return None
@@ -195,8 +199,8 @@ def smallest_failing(patterns: Sequence[T], holds: Callable[[Sequence[T]], bool 
 def connected(patterns: Sequence[Pattern], target: str) -> list[Pattern]:
     """Return the patterns that shared variables connect to the target, in their order."""
     reached: set[str] = {target}
-    kept: set[Pattern] = set()
-    while new := {one for one in patterns if one not in kept and reached & set(variables((one,)))}:
-        kept |= new
+    kept: set[int] = set()
+    while new := [one for one in patterns if id(one) not in kept and reached & set(variables((one,)))]:
+        kept |= set(map(id, new))
         reached |= set(variables(tuple(new)))
-    return [pattern for pattern in patterns if pattern in kept]
+    return [pattern for pattern in patterns if id(pattern) in kept]

@@ -1,6 +1,6 @@
 """Explanations: the query as it was understood, and the witness of an answer."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,7 @@ from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.witness import BoundWitness, Step
 from halfgraph.query.patterns import variable_names
 from halfgraph.query.rewriting import disjuncts, without_negation
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, edges, nodes
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, children, edges, has_choice, nodes
 
 LIKELY = 3  # entities shown for a variable
 NONE = np.empty(0, dtype=np.int32)
@@ -68,8 +68,8 @@ class EncodedVariables:
 
 def _has_attention(encoder: Encoder, node: Query) -> bool:
     """Whether several paths meet at a node, each with one embedding, in a model with attention."""
-    has_union = any(isinstance(below, Union) for below in nodes(node, negated=False))
-    return isinstance(encoder.intersection, Attention) and not has_union and len(_parts(node)) > 1
+    one_embedding = not has_choice(node, negated=False)
+    return isinstance(encoder.intersection, Attention) and one_embedding and len(_parts(node)) > 1
 
 
 def _parts(node: Query) -> list[Query]:
@@ -105,7 +105,10 @@ class Explainer:
         for name in encoded.nodes:
             ids[name] = len(described)
             described.append(self._variable(len(described), name, encoded))
-        negated, alternative = _only_below(encoded.query, Negate), _only_below(encoded.query, Union)
+        negated, alternative = (
+            _only_below(encoded.query, lambda node: isinstance(node, Negate)),
+            _only_below(encoded.query, lambda node: node.is_choice),
+        )
         links = [
             self._edge(edge, encoded, ids, negated=id(edge) in negated, alternative=id(edge) in alternative)
             for edge in edges(encoded.query)
@@ -175,11 +178,11 @@ class Explainer:
         return WitnessTriple(subject, self.names.relation(relation), object_, step.known, confidence, step.negated)
 
 
-def _only_below(query: Query, node_type: type) -> set[int]:
-    """The nodes, by their ids, that are only used below nodes of a class."""
+def _only_below(query: Query, matches: Callable[[Query], bool]) -> set[int]:
+    """The nodes, by their ids, that are only used below nodes that match."""
     order = nodes(query)
     free = {id(query)}
     for node in reversed(order):
-        if id(node) in free and not isinstance(node, node_type):
+        if id(node) in free and not matches(node):
             free.update(map(id, children(node)))
     return {id(node) for node in order} - free

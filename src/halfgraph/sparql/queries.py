@@ -13,7 +13,11 @@ def unlimited(query: Select) -> Select:
 
 
 def select(
-    elements: Iterable[tree.Element], variables: Sequence[str] = (), *, distinct: bool = False, limit: int | None = None
+    elements: Iterable[tree.Element | Select],
+    variables: Sequence[str] = (),
+    *,
+    distinct: bool = False,
+    limit: int | None = None,
 ) -> Select:
     """Return the query for some variables of patterns, or for all of them."""
     names = tuple(map(Variable, variables))
