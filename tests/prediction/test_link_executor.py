@@ -29,6 +29,8 @@ SOME = LinkWeights(
     log_known_tails=0.2,
     anchored_without_tail=0.5,
 )
+# Votes and rules are shares over all heads of a step: with fewer heads one may count for more.
+BY_HEAD = LinkWeights(**{**SOME.to_dict(), "vote": 0.0, "rules": 0.0, "offsets": ()})
 FEW = settings(max_examples=40)
 
 
@@ -94,12 +96,23 @@ def test_the_score_of_a_variable_used_twice_counts_for_its_own_part_of_a_union_a
 
 @FEW
 @given(graphs_and_queries(most_nodes=4, negations=False, unions=False))
-def test_a_beam_of_all_entities_is_never_worse(given_):
+def test_with_evidence_by_head_a_beam_of_all_entities_is_never_worse(given_):
     small, query = given_
     tree = unshared(query)
-    wide = executor(small, SOME, beam=100).scores(tree)
+    wide = executor(small, BY_HEAD, beam=100).scores(tree)
     for beam in (1, 2, 4):
-        assert (executor(small, SOME, beam).scores(tree) <= wide + 1e-6).all()
+        assert (executor(small, BY_HEAD, beam).scores(tree) <= wide + 1e-6).all()
+
+
+@FEW
+@given(graphs_and_queries(most_entities=8), st.data())
+def test_a_beam_of_all_entities_is_never_worse_on_two_links(given_, data):
+    small, _ = given_
+    relations = [data.draw(st.integers(0, small.relation_count - 1)) for _ in range(2)]
+    query = Project(Project(Anchor(0), relations[0]), relations[1])
+    wide = executor(small, SOME, beam=100).scores(query)
+    for beam in (1, 2, 4):
+        assert (executor(small, SOME, beam).scores(query) <= wide + 1e-6).all()
 
 
 @FEW
@@ -148,11 +161,9 @@ def test_with_all_entities_proposed_a_large_graph_is_as_a_small_one(given_):
 def test_entities_that_are_not_proposed_keep_their_known_triples(given_):
     small, query = given_
     tree = unshared(query)
-    # Votes and rules are shares over all of a hop's heads: with fewer heads one may count for more.
-    alone = LinkWeights(**{**SOME.to_dict(), "vote": 0.0, "rules": 0.0, "offsets": ()})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("halfgraph.prediction.link_executor.LARGE", 0)
         patch.setattr("halfgraph.prediction.link_executor.PROPOSED", 1)
-        scores = executor(small, alone).scores(tree)
+        scores = executor(small, BY_HEAD).scores(tree)
     assert scores[Exact(small.graph).answers(tree)] == pytest.approx(1.0)
-    assert (scores <= executor(small, alone).scores(tree) + 1e-6).all()
+    assert (scores <= executor(small, BY_HEAD).scores(tree) + 1e-6).all()
