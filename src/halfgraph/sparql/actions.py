@@ -1,22 +1,39 @@
 """What the parser builds: for each rule of grammar.lark a function from the values of its parts to a syntax node."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.syntax_tree import RDF_NIL, Expression, Iri, Span, SyntaxNode
-from halfgraph.sparql.triples import Linked, Part, blank_properties, collection, reified, reifier, triples
+from halfgraph.sparql.syntax_tree import RDF_FIRST, RDF_NIL, RDF_REIFIES, RDF_REST, BlankNode, Iri, Span, SyntaxNode
 
 Action = Callable[[list[Any]], Any]
 
 
-def action(build: Callable[..., Any]) -> Action:
-    """Return lark's callback for a function of the span and the values of a rule's parts."""
+class Part(NamedTuple):
+    """What a rule yields that is no node of the tree, with its span."""
+
+    value: Any
+    span: Span
+
+
+class Linked(NamedTuple):
+    """A term of a triple, with the triples that its brackets stand for, and its reifiers and notes as an object."""
+
+    term: tree.Term
+    triples: tuple[tree.Triple, ...] = ()
+    notes: tuple[Any, ...] = ()
+
+
+def _action(build: Callable[..., Any], *, labelled: bool = False) -> Action:
+    """Return lark's callback for a function of the span and the values of a rule's parts.
+
+    If it is labelled, the first value is the label of the blank node that the first token stands for.
+    """
 
     def run(children: list[Any]) -> Any:
         start, end = -1, 0
-        values = []
+        values = [children[0].label] if labelled else []
         for child in children:
             first, last = child.span
             if last:
@@ -31,112 +48,68 @@ def action(build: Callable[..., Any]) -> Action:
     return run
 
 
-def node(node_type: type[SyntaxNode]) -> Action:
-    """Return a callback that makes a node of the parts in their order."""
-    return action(lambda span, *parts: node_type(*parts, span=span))
+def _node(node_type: type[SyntaxNode]) -> Action:
+    return _action(lambda span, *parts: node_type(*parts, span=span))
 
 
-def modifier(name: str) -> Action:
-    """Return a callback that gives the parts a name among the modifiers."""
-    return action(lambda span, *parts: (name, parts, span[0]))
+def _modifier(name: str) -> Action:
+    return _action(lambda span, *parts: (name, parts, span[0]))
 
 
-# Requests
+def _single_modifier(name: str, convert: Callable[[Any], Any]) -> Action:
+    return _action(lambda span, part: (name, convert(part), span[0]))
 
 
-def query(span: Span, form: Any, values: tree.Values | None = None) -> Any:
-    """Add the VALUES at the end of a query to its modifiers."""
-    return replace(form, modifiers=replace(form.modifiers, values=values), span=span) if values else form
+def _path(operator: str) -> Action:
+    return _action(lambda span, *parts: tree.PathOperation(operator, parts, span=span))
 
 
-def form(span: Span, node_type: Callable[..., Any], first: tuple[Any, ...], parts: Sequence[Any], **more: Any) -> Any:
-    """A form of its own parts, then FROM clauses, the pattern, modifiers and perhaps VALUES."""
-    values = parts[-1] if isinstance(parts[-1], tree.Values) else None
-    *clauses, modifiers = parts[:-1] if values else parts
-    where = (clauses.pop(),) if clauses and isinstance(clauses[-1], tree.Group) else ()
-    graphs = {f"{name}_graphs": tuple(iri for which, iri in clauses if which == name) for name in ("default", "named")}
-    return query(span, node_type(*first, *where, modifiers=modifiers, **graphs, **more, span=span), values)
+def _form(node_type: Callable[..., Any]) -> Action:
+    """Return a callback for a form of its own parts, FROM clauses, a pattern and modifiers."""
+
+    def build(span: Span, *parts: Any) -> Any:
+        *own, graphs, where, modifiers = parts
+        return node_type(*own, where or None, graphs=graphs, modifiers=modifiers, span=span)
+
+    return _action(build)
 
 
-def select(span: Span, *parts: Any) -> tree.Select:
-    """SELECT or a SELECT in braces."""
-    duplicates = parts[0] if isinstance(parts[0], str) else ""
-    projection, *rest = parts[bool(duplicates) :]
-    return form(span, tree.Select, (projection,), rest, duplicates=duplicates)  # type: ignore[no-any-return]
+def _select(span: Span, duplicates: str, projection: Any, graphs: Any, where: Any, modifiers: Any) -> tree.Select:
+    return tree.Select(projection, where, duplicates, graphs=graphs, modifiers=modifiers, span=span)
 
 
-def construct_where(span: Span, *parts: Any) -> tree.Construct:
-    """CONSTRUCT WHERE."""
-    *dataset, template, modifiers = parts
-    return form(span, tree.Construct, (None,), [*dataset, tree.Group(template, span=span), modifiers])  # type: ignore[no-any-return]
+def _construct_where(span: Span, graphs: Any, template: Any, modifiers: Any) -> tree.Construct:
+    return tree.Construct(None, tree.Group(template, span=span), graphs=graphs, modifiers=modifiers, span=span)
 
 
-def modifiers(span: Span, *parts: tuple[str, Any, int]) -> tree.Modifiers:
-    """Modifiers, from names, parts and offsets."""
-    found = {name: some for name, some, _ in parts}
-    for name in ("limit", "offset"):
-        if name in found:
-            found[name] = int(found[name][0].value)
-    keys = found.get("order_by", ())
-    found["order_by"] = tuple((key, False) if isinstance(key, SyntaxNode) else key for key in keys)
-    return tree.Modifiers(**found, clauses=tuple((name, start) for name, _, start in parts), span=span)
+def _modifiers(span: Span, *clauses: tuple[str, Any, int]) -> tree.Modifiers:
+    starts = tuple((name, start) for name, _, start in clauses)
+    return tree.Modifiers(**{name: value for name, value, _ in clauses}, clauses=starts, span=span)
 
 
-# Graph patterns
+def _elements(parts: tuple[Any, ...]) -> Any:
+    """Return the elements of a group, with the triples of its blocks among them."""
+    return tuple(element for part in parts for element in ((part,) if isinstance(part, SyntaxNode) else part))
 
 
-def group(span: Span, *parts: Any) -> tree.Group:
-    """A group, the triples of its blocks among the other elements."""
-    elements: Any = (element for part in parts for element in ((part,) if isinstance(part, SyntaxNode) else part))
-    return tree.Group(tuple(elements), span=span)
-
-
-def union(span: Span, *groups: Any) -> SyntaxNode:
-    """UNION, or one group by itself."""
-    return tree.UnionPattern(groups, span=span) if len(groups) > 1 else groups[0]
-
-
-def row(_: Span, *cells: Any) -> Any:
-    """Cells of VALUES, None for UNDEF."""
-    return tuple(None if cell == "UNDEF" else cell for cell in cells)
-
-
-def linked(_: Span, term: Any, *notes: Any) -> Linked:
-    """An object with its triples and notes."""
-    return Linked(*term[:2], notes) if isinstance(term, Linked) else Linked(term, (), notes)
-
-
-# Expressions
-
-
-def joined(operator: str) -> Action:
-    """Return a callback that joins operands by || or &&."""
-    return action(lambda span, first, *rest: tree.Operation(first, tuple((operator, one) for one in rest), span=span))
-
-
-def arithmetic(span: Span, first: Expression, *rest: Any) -> tree.Operation:
-    """Operands of + and -, or of * and /; a signed number is a summand of its own, as in `?x -1`."""
-    terms, parts = list[tuple[str, Expression]](), iter(rest)
+def _operation(span: Span, first: tree.Expression, *rest: Any) -> tree.Operation:
+    """Join operands by operators; a signed number is a summand of its own, as in `?x -1`."""
+    terms, parts = list[tuple[str, tree.Expression]](), iter(rest)
     for part in parts:
         terms.append((part, next(parts)) if isinstance(part, str) else part)
     return tree.Operation(first, tuple(terms), span=span)
 
 
-def signed(span: Span, first: tree.Literal, *rest: Any) -> Any:
-    """A summand that begins with its sign."""
-    return "+", arithmetic(span, first, *rest) if rest else first
-
-
-def call(span: Span, name: str | Iri, *parts: Any) -> tree.Call:
+def _call(span: Span, name: str | Iri, *parts: Any) -> tree.Call:
     """A function with its arguments, an aggregate, or a sign before an operand."""
     arguments = parts[0] if isinstance(parts[0], tuple) else parts
     distinct = arguments[:1] == ("DISTINCT",)
     separator = arguments[-1].value if "=" in arguments else None
-    values = tuple(one for one in arguments[distinct : -2 if separator is not None else None] if one != "*")
+    values = tuple(value for value in arguments[distinct : -2 if separator is not None else None] if value != "*")
     return tree.Call(name, values, distinct, separator, span=span)
 
 
-def negation(span: Span, operand: Expression) -> Expression:
+def _negation(span: Span, operand: tree.Expression) -> tree.Expression:
     """! before an operand; three of them are as good as one, so that they never nest deeply."""
     match operand:
         case tree.Call(function="!", arguments=(tree.Call(function="!") as inner,)):
@@ -144,67 +117,126 @@ def negation(span: Span, operand: Expression) -> Expression:
     return tree.Call("!", (operand,), span=span)
 
 
-def bracketed(children: list[Any]) -> Part:
+def _bracketed(children: list[Any]) -> Part:
     """Return what is between brackets, with the span of the brackets."""
     opening, inner, closing = children
     return Part(inner if isinstance(inner, SyntaxNode) else inner.value, (opening.start, closing.end))
 
 
-def clause(keyword: str) -> Action:
-    """Return a callback for a keyword with a group."""
-    return action(lambda span, part: tree.Clause(keyword, part, span=span))
+# Triples: property lists, brackets, lists and reifiers are written out.
 
 
-_KEEP = action(lambda _, *parts: parts)
-_NOTHING = action(lambda *_: None)
-_SUBJECTS = action(lambda _, *parts: () if parts == ("*",) else parts)
-_NODES = {
-    "named": tree.Named, "graph": tree.GraphPattern, "filter": tree.Filter, "bind": tree.Bind, "contained": tree.In,
-    "exists": tree.Exists, "triple_term": tree.TripleTerm,
-}  # fmt: skip
-_FUNCTIONS: list[Any] = [query, select, construct_where, modifiers, group, union, row, triples, signed, negation]
+def _linked(term: Any, *notes: Any) -> Linked:
+    return Linked(*term[:2], notes) if isinstance(term, Linked) else Linked(term, (), notes)
+
+
+def _subject_triples(_: Span, subject: Any, properties: Any = ()) -> Any:
+    linked = _linked(subject)
+    return (*linked.triples, *_triples(linked.term, properties))
+
+
+def _triples(subject: tree.Term, properties: Any) -> Iterator[tree.Triple]:
+    for verb, *objects in properties:
+        for linked in objects:
+            triple = tree.Triple(subject, verb, linked.term, span=(subject.span[0], linked.term.span[1]))
+            yield triple
+            yield from linked.triples
+            yield from _notes(triple, linked.notes)
+
+
+def _notes(triple: tree.Triple, notes: tuple[Any, ...]) -> Iterator[tree.Triple]:
+    """Yield the triples of `~ reifier` and `{| ... |}` after an object; a note belongs to the reifier before it."""
+    reifier: Any = None
+    for note in notes:
+        if reifier is None or isinstance(note, SyntaxNode):
+            reifier = note if isinstance(note, SyntaxNode) else BlankNode(note[0], span=triple.span)
+            yield _reifies(triple.span, reifier, triple.subject, triple.predicate, triple.object)
+        if not isinstance(note, SyntaxNode):
+            yield from _triples(reifier, note[1])
+            reifier = None
+
+
+def _reifies(span: Span, reifier: Any, *triple: Any) -> tree.Triple:
+    return tree.Triple(reifier, Iri(RDF_REIFIES, span=span), tree.TripleTerm(*triple, span=span), span=span)
+
+
+def _reified(span: Span, label: str, first: Any, verb: Any, last: Any, reifier: Any = None) -> Linked:
+    """The reifier of `<< ... >>` and its triples."""
+    subject, object_, reifier = _linked(first), _linked(last), reifier or BlankNode(label, span=span)
+    triple = _reifies(span, reifier, subject.term, verb, object_.term)
+    return Linked(reifier, (triple, *subject.triples, *object_.triples))
+
+
+def _blank_properties(span: Span, label: str, properties: Any) -> Linked:
+    blank = BlankNode(label, span=span)
+    return Linked(blank, tuple(_triples(blank, properties)))
+
+
+def _collection(span: Span, label: str, *items: Linked) -> Linked:
+    """The first blank node of the list `( ... )` and its triples."""
+    labels = [label, *(f"{label}.{number}" for number in range(1, len(items)))]
+    nodes: list[tree.Term] = [*(BlankNode(label, span=span) for label in labels), Iri(RDF_NIL, span=span)]
+    triples: list[tree.Triple] = []
+    for node, following, item in zip(nodes, nodes[1:], items, strict=False):
+        triples.append(tree.Triple(node, Iri(RDF_FIRST, span=span), item.term, span=item.term.span))
+        triples += item.triples
+        triples.append(tree.Triple(node, Iri(RDF_REST, span=span), following, span=item.term.span))
+    return Linked(nodes[0], tuple(triples))
+
+
+_KEEP = _action(lambda _, *parts: parts)
+_UNLESS_STAR = _action(lambda _, *parts: () if parts == ("*",) else parts)
 ACTIONS: dict[str, Action] = {
-    **{function.__name__: action(function) for function in _FUNCTIONS},
-    **{rule: node(node_type) for rule, node_type in _NODES.items()},
-    **{name: modifier(name) for name in ("group_by", "having", "order_by", "limit", "offset")},
-    **{keyword.lower(): clause(keyword) for keyword in ("OPTIONAL", "MINUS", "LATERAL")},
-    **dict.fromkeys(["variables", "properties", "property", "expressions", "arguments"], _KEEP),
-    **dict.fromkeys(["path_in_brackets", "bracketed"], bracketed),
-    "values_clause": action(lambda _, values: values),
-    **dict.fromkeys(["update", "operation", "quads", "quads_of_graph"], _NOTHING),
-    **dict.fromkeys(["projection", "subjects"], _SUBJECTS),
-    **dict.fromkeys(["call", "function_call", "aggregate", "signed_operand"], action(call)),
-    **dict.fromkeys(["additive", "multiplicative", "comparison"], action(arithmetic)),
-    "subselect": action(select),
-    "group_of_subselect": action(lambda span, select: tree.Group((select,), span=span)),
-    "blank_properties": blank_properties,
-    "reified": reified,
-    "reifier": reifier,
-    "note": lambda children: Part((children[0].label, children[1].value), (children[0].start, children[-1].end)),
-    "collection": collection,
-    "template": action(lambda _, *blocks: tuple(triple for block in blocks for triple in block)),
-    "dataset": action(lambda span, *parts: ("named" if len(parts) > 1 else "default", replace(parts[-1], span=span))),
-    "ask": action(lambda span, *parts: form(span, tree.Ask, (), parts)),
-    "construct": action(lambda span, template, *parts: form(span, tree.Construct, (template,), parts)),
-    "describe": action(lambda span, subjects, *parts: form(span, tree.Describe, (subjects,), parts)),
-    "inverse": action(lambda span, path: tree.PathStep("^", path, span=span)),
-    "negated_inverse": action(lambda span, path: tree.PathStep("^", path, span=span)),
-    "repeat": action(lambda span, path, operator: tree.PathStep(operator, path, span=span)),
-    "path": action(lambda span, *parts: tree.PathList("|", parts, span=span)),
-    "negated_set": action(lambda span, *parts: tree.PathList("!", parts, span=span)),
-    "order": action(lambda _, direction, key: (key, direction == "DESC")),
-    "service": action(lambda span, *parts: tree.Service(parts[-2], parts[-1], parts[0] == "SILENT", span=span)),
-    "values": action(lambda span, variables, *rows: tree.Values(variables, rows, span=span)),
-    "values_of_one": action(
-        lambda span, variable, *cells: tree.Values((variable,), tuple(row(span, cell) for cell in cells), span=span)
+    "query": _action(lambda _, form: form),
+    "select": _action(_select),
+    "ask": _form(tree.Ask),
+    "construct": _form(tree.Construct),
+    "construct_where": _action(_construct_where),
+    "describe": _form(tree.Describe),
+    "optional_where": _action(lambda _, group=(): group),
+    "duplicates": _action(lambda _, word="": word),
+    "projection": _UNLESS_STAR,
+    "subjects": _UNLESS_STAR,
+    "dataset": _action(lambda span, *parts: (" ".join(["FROM", *parts[:-1]]), replace(parts[-1], span=span))),
+    "modifiers": _action(_modifiers),
+    **{name: _modifier(name) for name in ("group_by", "having", "order_by")},
+    **{name: _single_modifier(name, lambda number: int(number.value)) for name in ("limit", "offset")},
+    "values_clause": _single_modifier("values", lambda values: values),
+    "order": _action(lambda _, *parts: (parts[-1], parts[0] == "DESC")),
+    "template": _action(lambda _, *blocks: _elements(blocks)),
+    "group": _action(lambda span, *parts: tree.Group(_elements(parts), span=span)),
+    "union": _action(lambda span, *groups: tree.UnionPattern(groups, span=span) if len(groups) > 1 else groups[0]),
+    "clause": _action(lambda span, keyword, group: tree.Clause(keyword, group, span=span)),
+    "named_clause": _action(
+        lambda span, keyword, *parts: tree.Clause(keyword, parts[-1], parts[-2], "SILENT" in parts, span=span)
     ),
-    "object": action(linked),
-    "nil": action(lambda span: Iri(RDF_NIL, span=span)),
-    "sequence": action(lambda span, *parts: tree.PathList("/", parts[::2], span=span)),
-    "expression": joined("||"),
-    "conjunction": joined("&&"),
-    "not_contained": action(lambda span, item, options: tree.In(item, options, negated=True, span=span)),
-    "not_exists": action(lambda span, part: tree.Exists(part, negated=True, span=span)),
-    "language_string": action(lambda span, string, tag: tree.Literal(string.value, None, tag[1:], span=span)),
-    "typed_string": action(lambda span, string, datatype: tree.Literal(string.value, datatype.value, span=span)),
+    "filter": _node(tree.Filter),
+    "bind": _node(tree.Bind),
+    "named": _node(tree.Named),
+    "values": _action(lambda span, variables, *rows: tree.Values(variables, rows, span=span)),
+    "row": _action(lambda _, *cells: tuple(None if cell == "UNDEF" else cell for cell in cells)),
+    **dict.fromkeys(["datasets", "variables", "properties", "property", "expressions", "arguments"], _KEEP),
+    "triples": _action(_subject_triples),
+    "object": _action(lambda _, term, *notes: _linked(term, *notes)),
+    "blank_properties": _action(_blank_properties, labelled=True),
+    "collection": _action(_collection, labelled=True),
+    "reified": _action(_reified, labelled=True),
+    "reifier": _action(lambda span, label, name=None: name or BlankNode(label, span=span), labelled=True),
+    "note": _action(lambda _, label, properties: (label, properties), labelled=True),
+    "nil": _action(lambda span: Iri(RDF_NIL, span=span)),
+    "triple_term": _node(tree.TripleTerm),
+    "path": _path("|"),
+    "sequence": _action(lambda span, *parts: tree.PathOperation("/", parts[::2], span=span)),
+    "inverse": _path("^"),
+    "repeat": _action(lambda span, path, operator: tree.PathOperation(operator, (path,), span=span)),
+    "negated_set": _path("!"),
+    "bracketed": _bracketed,
+    "operation": _action(_operation),
+    "signed": _action(lambda span, first, *rest: ("+", _operation(span, first, *rest) if rest else first)),
+    "negation": _action(_negation),
+    "contained": _action(lambda span, item, *rest: tree.Call(" ".join(rest[:-1]), (item, *rest[-1]), span=span)),
+    "call": _action(_call),
+    "exists": _action(lambda span, *parts: tree.Exists(parts[-1], len(parts) > 1, span=span)),
+    "language_string": _action(lambda span, string, tag: tree.Literal(string.value, None, tag[1:], span=span)),
+    "typed_string": _action(lambda span, string, datatype: tree.Literal(string.value, datatype.value, span=span)),
 }

@@ -82,7 +82,7 @@ def _element(item: Item) -> tree.Element:
         case Without():
             return tree.Filter(tree.Exists(as_group(item.group), negated=True))
         case Among():
-            return tree.Filter(tree.In(Variable(item.variable), item.iris, item.negated))
+            return tree.Filter(tree.Call("NOT IN" if item.negated else "IN", (Variable(item.variable), *item.iris)))
         case Test():
             return tree.Filter(item.expression)
     return replace(item, subject=_term(item.subject), object=_term(item.object))

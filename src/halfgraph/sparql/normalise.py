@@ -14,14 +14,12 @@ _TIMES = "date time dateTime gYear gYearMonth gMonthDay gDay gMonth duration day
 COMPARABLE = frozenset(XSD + name for name in f"string boolean anyURI {_NUMBERS} {_SIGNED} {_TIMES}".split())
 
 
-@dataclass(frozen=True)
 class OneOf(tree.SyntaxNode):
     """Alternatives of which one must match: a UNION, or | in a path."""
 
     groups: tuple["Items", ...]
 
 
-@dataclass(frozen=True)
 class Without(tree.SyntaxNode):
     """Items that must not match; `within`: what MINUS removes from, None for the whole group (NOT EXISTS)."""
 
@@ -30,7 +28,6 @@ class Without(tree.SyntaxNode):
     within: "Items | None" = None
 
 
-@dataclass(frozen=True)
 class Among(tree.SyntaxNode):
     """That a variable is one of some IRIs, or none of them."""
 
@@ -39,7 +36,6 @@ class Among(tree.SyntaxNode):
     negated: bool = False
 
 
-@dataclass(frozen=True)
 class Test(tree.SyntaxNode):
     """A condition that only the store can evaluate."""
 
@@ -159,8 +155,10 @@ class _Normaliser:
                 return Among(variable.name, (iri,), sign == "!=", span=span)
             case tree.Operation(first=Iri() as iri, rest=((("=" | "!=") as sign, Variable() as variable),)):
                 return Among(variable.name, (iri,), sign == "!=", span=span)
-            case tree.In(item=Variable() as variable, options=options) if all(isinstance(one, Iri) for one in options):
-                return Among(variable.name, options, expression.negated, span=span)  # type: ignore[arg-type]
+            case tree.Call(function="IN" | "NOT IN" as word, arguments=(Variable() as variable, *options)) if all(
+                isinstance(option, Iri) for option in options
+            ):
+                return Among(variable.name, tuple(options), word == "NOT IN", span=span)  # type: ignore[arg-type]
         nodes = list(walk(expression))
         for node in nodes:
             if isinstance(node, tree.Exists):
@@ -238,12 +236,13 @@ def _conjuncts(expression: tree.Expression) -> Iterator[tree.Expression]:
 def _steps(path: tree.Path) -> Steps:
     """Return the steps of a path."""
     match path:
-        case tree.PathList(operator="|"):
+        case tree.PathOperation(operator="|"):
             return (tuple(map(_steps, path.parts)),)
-        case tree.PathList():
+        case tree.PathOperation(operator="/"):
             return tuple(step for part in path.parts for step in _steps(part))
-        case tree.PathStep():
-            return _reversed(_steps(path.path))
+        case tree.PathOperation(operator="^"):
+            return _reversed(_steps(path.parts[0]))
+    assert isinstance(path, Iri), "other operators are refused"
     return ((path, False),)
 
 

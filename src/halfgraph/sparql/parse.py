@@ -1,10 +1,11 @@
 """Parse SPARQL: a text to its syntax tree, by grammar.lark, with pyoxigraph's parser as second opinion."""
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
+from types import SimpleNamespace
 from typing import Any
 
 from lark import Lark
@@ -16,12 +17,10 @@ from halfgraph.sparql.actions import ACTIONS
 from halfgraph.sparql.mistakes import check_scope, mistake
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.scanner import MOST_TOKENS, Scan, SourceText, Token, scan
-from halfgraph.sparql.syntax_tree import Query, Update
-from halfgraph.sparql.terminals import UPDATES
+from halfgraph.sparql.syntax_tree import Iri, Query, Update
+from halfgraph.sparql.terminals import CLOSING, DECLARATIONS, OPENING, UPDATES
 from halfgraph.sparql.unsupported import DEEPEST, LONGEST, refused
-from halfgraph.sparql.writer import full, write
-
-_LOCK = threading.Lock()
+from halfgraph.sparql.writer import write
 
 
 @dataclass(frozen=True)
@@ -35,43 +34,31 @@ class Request:
 
 def parse(text: str, prefixes: Prefixes) -> Request:
     """Return the syntax tree of a query or an update; undeclared prefixes and the base are the given ones."""
-    if len(text) > LONGEST:
+    scanned = scan(text, prefixes) if len(text) <= LONGEST else None
+    if scanned is None or len(scanned.tokens) > MOST_TOKENS:
         raise refused("length", None)
-    scanned = scan(text, prefixes)
-    if len(scanned.tokens) > MOST_TOKENS:
-        raise refused("length", None)
-    if scanned.nesting > DEEPEST:
+    if _nesting(scanned.tokens) > DEEPEST:
         raise refused("nesting", None)
-    if (update := _update(scanned)) is not None:
-        return Request(update, scanned.source, scanned.prefixes)
+    return Request(_update(scanned) or _query(scanned), scanned.source, scanned.prefixes)
+
+
+def _nesting(tokens: list[Token]) -> int:
+    """Return the depth of the brackets."""
+    steps = ((token.text in OPENING) - (token.text in CLOSING) for token in tokens)
+    return max(accumulate(steps), default=0)
+
+
+def _query(scanned: Scan) -> Query:
     tree: Query = _parse(scanned, "query")
     if any(token.type == "FUNCTION" and token.value in ("IRI", "URI") for token in scanned.tokens):
-        tree = replace(tree, base=scanned.prefixes.base)
+        tree = replace(tree, base=scanned.base)
     check_scope(write(tree), scanned)
-    return Request(tree, scanned.source, scanned.prefixes)
-
-
-def parse_update(scanned: Scan) -> Update:
-    """Return an update, its operations as text with IRIs in full."""
-    _parse(scanned, "update")
-    first = next((token for token in scanned.tokens if token.type in UPDATES), None)
-    keyword, span = ("", (0, 0)) if first is None else (first.type, first.span)
-    return Update(keyword, " ".join(_in_full(scanned.tokens)), span=span)
-
-
-def _in_full(tokens: list[Token]) -> Iterator[str]:
-    """Yield the texts of tokens without declarations."""
-    for token in tokens:
-        if token.type == "IRI":
-            yield full(token.value.value)  # type: ignore[union-attr]
-        elif token.type not in ("PREFIX", "PNAME_NS", "BASE", "NAMESPACE"):
-            yield token.text
+    return tree
 
 
 def _update(scanned: Scan) -> Update | None:
     """Return the update if the first word after the declarations is that of one; whatever follows, it is no query."""
-    declarations = ("PREFIX", "PNAME_NS", "BASE", "NAMESPACE")
-    first = next((token for token in scanned.tokens if token.type not in declarations), None)
+    first = next((token for token in scanned.tokens if token.type not in DECLARATIONS), None)
     if first is None or first.type not in UPDATES:
         return None
     try:
@@ -80,32 +67,35 @@ def _update(scanned: Scan) -> Update | None:
         raise refused("update", scanned.source.place_of(first), word=first.type) from None
 
 
+def parse_update(scanned: Scan) -> Update:
+    """Return an update, its operations as text with IRIs in full."""
+    _parse(scanned, "update")
+    tokens = [token for token in scanned.tokens if token.type not in DECLARATIONS]
+    texts = (write(token.value) if isinstance(token.value, Iri) else token.text for token in tokens)
+    return Update(tokens[0].type if tokens else "", " ".join(texts), span=tokens[0].span if tokens else (0, 0))
+
+
 def _parse(scanned: Scan, start: str) -> Any:
     try:
-        found = _lalr().parse(scanned.tokens, start=start)
+        tree = _lalr().parse(scanned.tokens, start=start)
     except UnexpectedToken as error:
         token = error.token if isinstance(error.token, Token) else None  # lark's own token is that of the end
         raise mistake(scanned, token, error.expected) from None
     if scanned.undeclared is not None:
         raise mistake(scanned, scanned.undeclared, ())
-    return found
-
-
-def _lalr() -> Lark:
-    """Return the parser; building it takes 0.3 s, once per process."""
-    with _LOCK:
-        return _load()
+    return tree
 
 
 @cache
-def _load() -> Lark:
+def _lalr() -> Lark:
+    """Return the parser; building it takes 0.3 s, once per process."""
     grammar = files("halfgraph.sparql").joinpath("grammar.lark").read_text(encoding="utf-8")
     return Lark(
         grammar,
         parser="lalr",
         lexer=_TokenList,
         start=["query", "update"],
-        transformer=_Callbacks(),
+        transformer=SimpleNamespace(**ACTIONS),
         keep_all_tokens=True,
         maybe_placeholders=False,
     )
@@ -117,17 +107,7 @@ class _TokenList(Lexer):
     __future_interface__ = 2
 
     def __init__(self, _: Any) -> None:
-        """Ignore lark's configuration."""
+        pass
 
     def lex(self, lexer_state: Any, _: Any) -> Iterator[Any]:
-        """Yield the tokens."""
         return iter(lexer_state.text)
-
-
-class _Callbacks:
-    """The actions by the names of their rules, as lark looks them up."""
-
-    def __getattr__(self, name: str) -> Callable[[list[Any]], Any]:
-        if name not in ACTIONS:
-            raise AttributeError(name)
-        return ACTIONS[name]

@@ -1,9 +1,10 @@
 """Split a SPARQL text into tokens with positions and resolved names; the grammar's terminals are their types."""
 
 import re
-from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from itertools import count
 from typing import NamedTuple
 
 from pyoxigraph import RdfFormat
@@ -13,14 +14,11 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.names import is_iri
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, BlankNode, Iri, Literal, Span, SyntaxNode, Variable
-from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS, TOKEN
+from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEPT, KEYWORDS, MARKS, TOKEN
 
 MOST_TOKENS = 5_000
-_KEPT = frozenset({"STAR", "SLASH", "PLUS", "DASH", "QUESTION", "EQUAL", "COMPARE", "DISTINCT", "REDUCED", "SILENT"})
-_KEPT |= {"ASC", "DESC", "NAMED", "UNDEF"}
-_OPENING, _CLOSING = frozenset({"{", "(", "[", "<<(", "<<", "{|"}), frozenset({"}", ")", "]", ")>>", ">>", "|}"})
 _LABELLED = frozenset({"(", "[", "<<", "{|", "~"})  # what can stand for a blank node
-_CODEPOINT = re.compile(r"(\\\\)|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})")
+_UNIT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|.", re.DOTALL)  # a character or its escape
 _STRING_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _STRING_ESCAPES = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", "\\": "\\", '"': '"', "'": "'"}
 
@@ -42,7 +40,6 @@ class Token(NamedTuple):
 
     @property
     def span(self) -> Span:
-        """Start and end offset in the original text."""
         return self.start, self.end
 
 
@@ -55,36 +52,28 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True)
 class SourceText:
-    """A query text: the original, and the one with its codepoint escapes decoded."""
+    """A query text, and the same with its codepoint escapes decoded."""
 
     text: str
     decoded: str
-    shifts: tuple[
-        tuple[int, int], ...
-    ] = ()  # from this offset of the decoded text on, the original is ahead by so much
+    offsets: tuple[int, ...] = ()  # in the original, of each character of the decoded text; empty if they are equal
 
     @classmethod
     def of(cls, text: str) -> "SourceText":
-        """Decode the codepoint escapes of a text and remember where each was."""
+        """Decode the codepoint escapes of a text."""
         if "\\u" not in text and "\\U" not in text:
             return cls(text, text)
-        pieces: list[str] = []
-        shifts: list[tuple[int, int]] = []
-        end = length = 0
-        for match in _CODEPOINT.finditer(text):
-            character = match[1] or _character(match)
-            pieces += [text[end : match.start()], character]
-            length += match.start() - end + len(character)
-            end = match.end()
-            shifts.append((length, end - length))
-        return cls(text, "".join([*pieces, text[end:]]), tuple(shifts))
+        decoded, offsets = "", list[int]()
+        for match in _UNIT.finditer(text):
+            code = int(match[1] or match[2] or "110000", 16)
+            unit = chr(code) if code < 0x110000 else match[0]
+            decoded += unit
+            offsets += range(match.start(), match.start() + len(unit))
+        return cls(text, decoded, (*offsets, len(text)))
 
     def original(self, offset: int) -> int:
         """Return the offset in the original text of an offset in the decoded one."""
-        if not self.shifts:
-            return offset
-        index = bisect_right(self.shifts, (offset, len(self.text)))
-        return offset + (self.shifts[index - 1][1] if index else 0)
+        return self.offsets[offset] if self.offsets else offset
 
     def place(self, offset: int) -> Place:
         """Return line and column of an offset in the original text."""
@@ -99,90 +88,58 @@ class SourceText:
         return self.text[slice(*node.span)]
 
 
-def _character(match: re.Match[str]) -> str:
-    number = int(match[2] or match[3], 16)
-    return chr(number) if number < 0x110000 else match[0]
-
-
-@dataclass(frozen=True)
+@dataclass
 class Scan:
     """The tokens of a text, the prefixes before and after its declarations, and the first name with an unknown one."""
 
     source: SourceText
-    tokens: list[Token]
     given: Prefixes
-    prefixes: Prefixes
+    namespaces: dict[str, str]
+    base: str
+    labels: Iterator[int]  # numbers that no blank node of the text is labelled with
+    tokens: list[Token] = field(default_factory=list)
     undeclared: Token | None = None
 
-    @cached_property
-    def nesting(self) -> int:
-        """Return the depth of the brackets."""
-        depth = deepest = 0
-        for token in self.tokens:
-            if token.text in _OPENING:
-                depth += 1
-                deepest = max(deepest, depth)
-            elif token.text in _CLOSING:
-                depth -= 1
-        return deepest
+    @property
+    def prefixes(self) -> Prefixes:
+        return Prefixes(self.namespaces, self.base)
 
-
-@dataclass
-class Scanner:
-    """Reads tokens one after another and keeps the base and the prefixes declared so far."""
-
-    source: SourceText
-    prefixes: Prefixes
-    namespaces: dict[str, str] = field(init=False)
-    base: str = field(init=False)
-    undeclared: Token | None = None
-    _anonymous: int = 0
-    _labels: frozenset[str] = frozenset()
-
-    def __post_init__(self) -> None:
-        self.namespaces, self.base = dict(self.prefixes.namespaces), self.prefixes.base
-        if "_:_" in self.source.decoded:
-            self._labels = frozenset(re.findall(r"_:(_[0-9]+)", self.source.decoded))
-
-    def scan(self) -> Scan:
-        """Return all tokens, without comments."""
-        tokens: list[Token] = []
-        original = self.source.original if self.source.shifts else None
+    def run(self) -> None:
+        """Read all tokens, without comments."""
         declaring = ""  # the keyword or name of a declaration that waits for its IRI
         for match in TOKEN.finditer(self.source.decoded):
-            kind, text = str(match.lastgroup), match.group()
-            if kind == "COMMENT":
+            terminal, text = str(match.lastgroup), match.group()
+            if terminal == "COMMENT":
                 continue
             start, end = match.span()
-            if original is not None:
-                start, end = original(start), original(end)
+            if self.source.offsets:
+                start, end = self.source.offsets[start], self.source.offsets[end]
             if declaring:
-                token, declaring = self.declare(declaring, kind, text, start, end)
+                token, declaring = self.declare(declaring, terminal, text, start, end)
             else:
-                token = self.token(kind, text, start, end)
+                token = self.token(terminal, text, start, end)
                 declaring = token.type if token.type in ("PREFIX", "BASE") else ""
-            tokens.append(token)
-            if len(tokens) > MOST_TOKENS:
+            self.tokens.append(token)
+            if len(self.tokens) > MOST_TOKENS:
                 break
-        return Scan(self.source, tokens, self.prefixes, Prefixes(self.namespaces, self.base), self.undeclared)
 
-    def declare(self, declaring: str, kind: str, text: str, start: int, end: int) -> tuple[Token, str]:
+    def declare(self, declaring: str, terminal: str, text: str, start: int, end: int) -> tuple[Token, str]:
         """Read a token of a declaration: the prefix, then its namespace or the base."""
-        if declaring == "PREFIX" and kind == "NAME" and text.endswith(":") and text.count(":") == 1:
+        if declaring == "PREFIX" and terminal == "NAME" and text.endswith(":") and text.count(":") == 1:
             return Token("PNAME_NS", text, start, end), text
-        if declaring != "PREFIX" and kind == "IRI":
+        if declaring != "PREFIX" and terminal == "IRI":
             iri = resolve(text, self.base)
             if declaring == "BASE":
                 self.base = iri
             else:
                 self.namespaces[declaring[:-1]] = iri
             return Token("NAMESPACE", text, start, end), ""
-        return self.token(kind, text, start, end), ""
+        return self.token(terminal, text, start, end), ""
 
-    def token(self, kind: str, text: str, start: int, end: int) -> Token:
+    def token(self, terminal: str, text: str, start: int, end: int) -> Token:
         """Return the token of a match, with its syntax node if it is a term."""
         span = (start, end)
-        match kind:
+        match terminal:
             case "VAR":
                 return Token("VAR", text, start, end, Variable(text[1:], span=span))
             case "NAME":
@@ -194,7 +151,7 @@ class Scanner:
             case "MARK":
                 name = MARKS.get(text, "UNKNOWN")
                 label = self.label() if text in _LABELLED else ""
-                return Token(name, text, start, end, text if name in _KEPT else None, label)
+                return Token(name, text, start, end, text if name in KEPT else None, label)
             case "NUMBER":
                 datatype = "double" if "e" in text or "E" in text else "decimal" if "." in text else "integer"
                 name = "SIGNED" if text[0] in "+-" else "INTEGER" if datatype == "integer" else "NUMBER"
@@ -205,7 +162,7 @@ class Scanner:
                 return Token("BLANK", text, start, end, BlankNode(text[2:], span=span))
             case "ANON":
                 return Token("ANON", text, start, end, BlankNode(self.label(), span=span))
-        return Token(kind, text, start, end, text if kind == "LANGTAG" else None)
+        return Token(terminal, text, start, end, text if terminal == "LANGTAG" else None)
 
     def prefixed(self, text: str, start: int, end: int) -> Token:
         """Return the token of a prefixed name."""
@@ -220,17 +177,14 @@ class Scanner:
 
     def label(self) -> str:
         """Return a fresh label for a blank node without one."""
-        self._anonymous += 1
-        while f"_{self._anonymous}" in self._labels:
-            self._anonymous += 1
-        return f"_{self._anonymous}"
+        return f"_{next(self.labels)}"
 
 
 def _word(text: str, start: int, end: int) -> Token:
     """Return the token of a bare word: `a`, a keyword, a function, or a word that SPARQL does not have."""
     upper = text.upper()
     if upper in KEYWORDS:
-        return Token(upper, text, start, end, upper if upper in _KEPT else None)
+        return Token(upper, text, start, end, upper if upper in KEPT else None)
     if text == "a":
         return Token("A", text, start, end, Iri(RDF_TYPE, span=(start, end)))
     if upper in FUNCTIONS:
@@ -272,4 +226,7 @@ def scan(text: str, prefixes: Prefixes) -> Scan:
     except UnicodeEncodeError as error:
         line, column = source.place(source.original(error.start))
         raise SparqlError("half of a surrogate pair", feature="syntax", line=line, column=column) from error
-    return Scanner(source, prefixes).scan()
+    labels = count(1 + max(map(int, re.findall(r"_:_([0-9]{1,9})", source.decoded)), default=0))
+    scanned = Scan(source, prefixes, dict(prefixes.namespaces), prefixes.base, labels)
+    scanned.run()
+    return scanned

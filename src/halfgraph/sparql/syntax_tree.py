@@ -6,6 +6,7 @@ Abbreviations are written out: `;` and `,` become triples, `[...]` and `(...)` b
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any, dataclass_transform
 
 from halfgraph.graph.statements import RDF, TYPE
 
@@ -15,35 +16,36 @@ RDF_REIFIES = RDF + "reifies"
 Span = tuple[int, int]
 
 
+@dataclass_transform(frozen_default=True, field_specifiers=(field,))
 @dataclass(frozen=True)
 class SyntaxNode:
-    """A part of a request; `span` is its start and end offset in the original text, (0, 0) if it is not from one."""
+    """A part of a request, a frozen dataclass; `span` is its start and end in the original text, or (0, 0)."""
 
     span: Span = field(default=(0, 0), compare=False, repr=False, kw_only=True)
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        dataclass(frozen=True)(cls)
 
-@dataclass(frozen=True)
+
 class Variable(SyntaxNode):
     """A variable, without its question mark."""
 
     name: str
 
 
-@dataclass(frozen=True)
 class Iri(SyntaxNode):
     """An IRI in full."""
 
     value: str
 
 
-@dataclass(frozen=True)
 class BlankNode(SyntaxNode):
     """A blank node by its label."""
 
     label: str
 
 
-@dataclass(frozen=True)
 class Literal(SyntaxNode):
     """A literal; a plain string has neither datatype nor language."""
 
@@ -52,7 +54,6 @@ class Literal(SyntaxNode):
     language: str | None = None
 
 
-@dataclass(frozen=True)
 class TripleTerm(SyntaxNode):
     """<<( subject predicate object )>> of SPARQL 1.2."""
 
@@ -64,26 +65,16 @@ class TripleTerm(SyntaxNode):
 Term = Variable | Iri | BlankNode | Literal | TripleTerm
 
 
-@dataclass(frozen=True)
-class PathStep(SyntaxNode):
-    """A path with ^ before it, or with *, + or ? after it."""
-
-    operator: str
-    path: "Path"
-
-
-@dataclass(frozen=True)
-class PathList(SyntaxNode):
-    """Paths joined by / or |, or the relations that ! excludes."""
+class PathOperation(SyntaxNode):
+    """A path with ^ before it or *, + or ? after it, paths joined by / or |, or the relations that ! excludes."""
 
     operator: str
     parts: tuple["Path", ...]
 
 
-Path = Iri | PathStep | PathList
+Path = Iri | PathOperation
 
 
-@dataclass(frozen=True)
 class Operation(SyntaxNode):
     """Operands with an operator before each but the first: ||, &&, a comparison, or + - * / of one precedence."""
 
@@ -91,18 +82,8 @@ class Operation(SyntaxNode):
     rest: tuple[tuple[str, "Expression"], ...]
 
 
-@dataclass(frozen=True)
-class In(SyntaxNode):
-    """Membership in a list: IN or NOT IN."""
-
-    item: "Expression"
-    options: tuple["Expression", ...]
-    negated: bool = False
-
-
-@dataclass(frozen=True)
 class Call(SyntaxNode):
-    """A function: by its name in capitals, by an IRI, or one of the signs !, + and -; COUNT(*) has no argument."""
+    """A function by its name in capitals or its IRI, IN, NOT IN, or a sign (!, +, -); COUNT(*) has no argument."""
 
     function: "str | Iri"
     arguments: tuple["Expression", ...]
@@ -110,7 +91,6 @@ class Call(SyntaxNode):
     separator: str | None = None  # of GROUP_CONCAT
 
 
-@dataclass(frozen=True)
 class Exists(SyntaxNode):
     """EXISTS or NOT EXISTS."""
 
@@ -118,10 +98,9 @@ class Exists(SyntaxNode):
     negated: bool = False
 
 
-Expression = Operation | In | Call | Exists | Variable | Iri | Literal | TripleTerm
+Expression = Operation | Call | Exists | Variable | Iri | Literal | TripleTerm
 
 
-@dataclass(frozen=True)
 class Triple(SyntaxNode):
     """A triple pattern; the predicate may be a property path."""
 
@@ -130,53 +109,33 @@ class Triple(SyntaxNode):
     object: Term
 
 
-@dataclass(frozen=True)
 class Group(SyntaxNode):
     """Elements between braces; a subquery is a Select as the only element."""
 
     elements: "tuple[Element | Select, ...]"
 
 
-@dataclass(frozen=True)
 class UnionPattern(SyntaxNode):
     """Groups joined by UNION, at least two."""
 
     groups: tuple[Group, ...]
 
 
-@dataclass(frozen=True)
 class Clause(SyntaxNode):
-    """A keyword before a group: OPTIONAL, MINUS, or LATERAL, an extension of SPARQL 1.1."""
+    """A keyword before a group: OPTIONAL, MINUS, LATERAL (no part of SPARQL 1.1), or GRAPH or SERVICE with a name."""
 
     keyword: str
     group: Group
-
-
-@dataclass(frozen=True)
-class GraphPattern(SyntaxNode):
-    """GRAPH name group."""
-
-    name: Variable | Iri
-    group: Group
-
-
-@dataclass(frozen=True)
-class Service(SyntaxNode):
-    """SERVICE endpoint group."""
-
-    endpoint: Variable | Iri
-    group: Group
+    name: Variable | Iri | None = None
     silent: bool = False
 
 
-@dataclass(frozen=True)
 class Filter(SyntaxNode):
     """FILTER constraint."""
 
     constraint: Expression
 
 
-@dataclass(frozen=True)
 class Named(SyntaxNode):
     """An expression with a name: (expression AS variable)."""
 
@@ -184,12 +143,10 @@ class Named(SyntaxNode):
     variable: Variable
 
 
-@dataclass(frozen=True)
 class Bind(Named):
     """BIND(expression AS variable)."""
 
 
-@dataclass(frozen=True)
 class Values(SyntaxNode):
     """Inline data; None is UNDEF."""
 
@@ -197,10 +154,9 @@ class Values(SyntaxNode):
     rows: tuple[tuple[Iri | Literal | TripleTerm | None, ...], ...]
 
 
-Element = Triple | Group | UnionPattern | Clause | GraphPattern | Service | Filter | Bind | Values
+Element = Triple | Group | UnionPattern | Clause | Filter | Bind | Values
 
 
-@dataclass(frozen=True)
 class Modifiers(SyntaxNode):
     """What follows the pattern of a query."""
 
@@ -213,17 +169,14 @@ class Modifiers(SyntaxNode):
     clauses: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)  # names, and where they begin
 
 
-@dataclass(frozen=True)
 class Form(SyntaxNode):
     """What the forms of a query share; `base` is set where the function IRI needs it."""
 
     modifiers: Modifiers = field(default=Modifiers(), kw_only=True)
-    default_graphs: tuple[Iri, ...] = field(default=(), kw_only=True)
-    named_graphs: tuple[Iri, ...] = field(default=(), kw_only=True)
+    graphs: tuple[tuple[str, Iri], ...] = field(default=(), kw_only=True)  # after FROM or FROM NAMED
     base: str | None = field(default=None, kw_only=True)
 
 
-@dataclass(frozen=True)
 class Select(Form):
     """SELECT; without a projection it is SELECT *."""
 
@@ -232,14 +185,12 @@ class Select(Form):
     duplicates: str = ""  # DISTINCT or REDUCED
 
 
-@dataclass(frozen=True)
 class Ask(Form):
     """ASK."""
 
     where: Group
 
 
-@dataclass(frozen=True)
 class Construct(Form):
     """CONSTRUCT; without a template the pattern is the template (CONSTRUCT WHERE)."""
 
@@ -247,7 +198,6 @@ class Construct(Form):
     where: Group
 
 
-@dataclass(frozen=True)
 class Describe(Form):
     """DESCRIBE; without subjects it is DESCRIBE *."""
 
@@ -255,7 +205,6 @@ class Describe(Form):
     where: Group | None = None
 
 
-@dataclass(frozen=True)
 class Update(SyntaxNode):
     """A request that changes data. It is recognised, never executed, so its operations are kept as text."""
 

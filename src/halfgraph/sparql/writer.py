@@ -18,8 +18,8 @@ _BARE = {  # numbers and truth values that need no quotes
     XSD + "boolean": re.compile(r"true|false"),
 }
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
-_SIGNS = ("!", "+", "-")
-_SIMPLE = (tree.Variable, tree.Iri, tree.Literal, tree.TripleTerm, tree.Call)  # operands without brackets
+_SIMPLE = (tree.Variable, tree.Iri, tree.Literal, tree.TripleTerm, tree.Call)  # operands without brackets, unless:
+_OPERATORS = ("!", "+", "-", "IN", "NOT IN")
 
 
 def full(iri: str) -> str:
@@ -39,25 +39,22 @@ class Writer:
     name: Callable[[str], str]
 
     def text(self, node: SyntaxNode) -> str:
-        """Return the text of any node."""
         return _WRITE[type(node)](self, node)
 
     def texts(self, nodes: Iterable[SyntaxNode], between: str = " ") -> str:
-        """Return the texts of several nodes."""
         return between.join(map(self.text, nodes))
 
     def query(self, head: str, node: tree.Query) -> str:
-        """Return a query that begins with `head`."""
         base = [] if node.base is None else [f"BASE {full(node.base)}"]
         where = [] if node.where is None else ["WHERE", self.text(node.where)]
-        graphs = [f"FROM {self.text(graph)}" for graph in node.default_graphs]
-        graphs += [f"FROM NAMED {self.text(graph)}" for graph in node.named_graphs]
+        graphs = [f"{keyword} {self.text(graph)}" for keyword, graph in node.graphs]
         return " ".join([*base, head, *graphs, *where, *self.modifiers(node.modifiers)])
 
     def modifiers(self, node: tree.Modifiers) -> Iterator[str]:
-        """Yield the clauses after the pattern of a query."""
         if node.group_by:
-            yield f"GROUP BY {' '.join(map(self.condition, node.group_by))}"
+            plain = (tree.Named, tree.Variable)
+            keys = (self.text(key) if isinstance(key, plain) else self.bracketed(key) for key in node.group_by)
+            yield f"GROUP BY {' '.join(keys)}"
         if node.having:
             yield f"HAVING {' '.join(map(self.bracketed, node.having))}"
         if node.order_by:
@@ -70,27 +67,17 @@ class Writer:
         if node.values is not None:
             yield self.text(node.values)
 
-    def condition(self, node: tree.Expression | tree.Named) -> str:
-        """Return a condition of GROUP BY."""
-        return self.text(node) if isinstance(node, tree.Named | tree.Variable) else self.bracketed(node)
-
     def triple(self, node: tree.Triple) -> str:
-        """Return a triple pattern."""
         verb = "a" if node.predicate == tree.Iri(RDF_TYPE) else self.text(node.predicate)
         return f"{self.text(node.subject)} {verb} {self.text(node.object)} ."
 
     def values(self, node: tree.Values) -> str:
-        """Return inline data."""
+        rows = [" ".join("UNDEF" if term is None else self.text(term) for term in row) for row in node.rows]
         if len(node.variables) == 1 and all(len(row) == 1 for row in node.rows):
-            return f"VALUES {self.text(node.variables[0])} {{ {' '.join(self.cells(row) for row in node.rows)} }}"
-        return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({self.cells(row)})' for row in node.rows)} }}"
-
-    def cells(self, row: Iterable[tree.SyntaxNode | None]) -> str:
-        """Return a row of inline data."""
-        return " ".join("UNDEF" if term is None else self.text(term) for term in row)
+            return f"VALUES {self.text(node.variables[0])} {{ {' '.join(rows)} }}"
+        return f"VALUES ({self.texts(node.variables)}) {{ {' '.join(f'({row})' for row in rows)} }}"
 
     def literal(self, node: tree.Literal) -> str:
-        """Return a literal; a number without a sign and a truth value stand without quotes."""
         bare = _BARE.get(node.datatype or "")
         if bare is not None and bare.fullmatch(node.value):
             return node.value
@@ -99,35 +86,34 @@ class Writer:
             return f"{quoted}@{node.language}"
         return quoted if node.datatype is None else f"{quoted}^^{self.name(node.datatype)}"
 
-    def steps(self, paths: Iterable[tree.Path], between: str = "") -> str:
-        """Return paths, in brackets unless they are one IRI."""
-        texts = (self.text(path) if isinstance(path, tree.Iri) else f"({self.text(path)})" for path in paths)
-        return between.join(texts)
-
-    def operation(self, node: tree.Operation) -> str:
-        """Return operands with operators between them."""
-        return self.operand(node.first) + "".join(f" {sign} {self.operand(operand)}" for sign, operand in node.rest)
+    def path(self, node: tree.PathOperation) -> str:
+        steps = [self.text(part) if isinstance(part, tree.Iri) else f"({self.text(part)})" for part in node.parts]
+        match node.operator:
+            case "!":
+                return f"!({self.texts(node.parts, '|')})"
+            case "^":
+                return f"^{steps[0]}"
+            case "/" | "|":
+                return node.operator.join(steps)
+        return f"{steps[0]}{node.operator}"
 
     def call(self, node: tree.Call) -> str:
-        """Return a function with its arguments, or an operand with its sign."""
-        if node.function in _SIGNS:
-            return f"({node.function} {self.operand(node.arguments[0])})"
         function = node.function if isinstance(node.function, str) else self.text(node.function)
+        match function:
+            case "!" | "+" | "-":
+                return f"{function} {self.operand(node.arguments[0])}"
+            case "IN" | "NOT IN":
+                return f"{self.operand(node.arguments[0])} {function} ({self.texts(node.arguments[1:], ', ')})"
         arguments = self.texts(node.arguments, ", ") or ("*" if function == "COUNT" else "")
         between = "" if node.separator is None else f" ; SEPARATOR = {self.literal(tree.Literal(node.separator))}"
         return f"{function}({'DISTINCT ' if node.distinct else ''}{arguments}{between})"
 
     def operand(self, node: tree.Expression) -> str:
-        """Return an operand, in brackets if it is not simple."""
-        return self.text(node) if isinstance(node, _SIMPLE) else self.bracketed(node)
+        simple = isinstance(node, _SIMPLE) and getattr(node, "function", "") not in _OPERATORS
+        return self.text(node) if simple else self.bracketed(node)
 
     def bracketed(self, node: tree.Expression) -> str:
-        """Return an expression in brackets, unless it is EXISTS."""
         return self.text(node) if isinstance(node, tree.Exists) else f"({self.text(node)})"
-
-
-def _not(node: Any) -> str:
-    return "NOT " if node.negated else ""
 
 
 def _words(*words: str) -> str:
@@ -146,10 +132,8 @@ _WRITE: dict[type[SyntaxNode], Callable[[Writer, Any], str]] = {
     tree.Group: lambda w, node: _words("{", w.texts(node.elements), "}"),
     tree.Triple: Writer.triple,
     tree.UnionPattern: lambda w, node: w.texts(node.groups, " UNION "),
-    tree.Clause: lambda w, node: f"{node.keyword} {w.text(node.group)}",
-    tree.GraphPattern: lambda w, node: f"GRAPH {w.text(node.name)} {w.text(node.group)}",
-    tree.Service: lambda w, node: _words(
-        "SERVICE", "SILENT" if node.silent else "", w.text(node.endpoint), w.text(node.group)
+    tree.Clause: lambda w, node: _words(
+        node.keyword, "SILENT" if node.silent else "", w.text(node.name) if node.name else "", w.text(node.group)
     ),
     tree.Filter: lambda w, node: f"FILTER {w.bracketed(node.constraint)}",
     tree.Bind: lambda w, node: f"BIND({w.text(node.expression)} AS {w.text(node.variable)})",
@@ -159,14 +143,10 @@ _WRITE: dict[type[SyntaxNode], Callable[[Writer, Any], str]] = {
     tree.BlankNode: lambda _, node: f"_:{node.label}",
     tree.Literal: Writer.literal,
     tree.TripleTerm: lambda w, node: f"<<( {w.texts([node.subject, node.predicate, node.object])} )>>",
-    tree.PathStep: lambda w, node: (
-        f"^{w.steps([node.path])}" if node.operator == "^" else f"{w.steps([node.path])}{node.operator}"
+    tree.PathOperation: Writer.path,
+    tree.Operation: lambda w, node: (
+        w.operand(node.first) + "".join(f" {sign} {w.operand(operand)}" for sign, operand in node.rest)
     ),
-    tree.PathList: lambda w, node: (
-        f"!({w.texts(node.parts, '|')})" if node.operator == "!" else w.steps(node.parts, node.operator)
-    ),
-    tree.Operation: Writer.operation,
-    tree.In: lambda w, node: f"{w.operand(node.item)} {_not(node)}IN ({w.texts(node.options, ', ')})",
     tree.Call: Writer.call,
-    tree.Exists: lambda w, node: f"{_not(node)}EXISTS {w.text(node.group)}",
+    tree.Exists: lambda w, node: f"{'NOT ' if node.negated else ''}EXISTS {w.text(node.group)}",
 }
