@@ -16,7 +16,7 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.files import write_atomically
 from halfgraph.prediction.logistic import Examples, logistic
 from halfgraph.prediction.modes import EMBEDDING, LINKS, current_name
-from halfgraph.query.structures import NAMED, Structure, path, structure_name
+from halfgraph.query.structures import NAMED, path, structure_name
 from halfgraph.query.tree import Project, Query, depth, node_counts
 
 FILE = "confidence.json"
@@ -141,14 +141,16 @@ class Calibration:
 
 def nearest_structure(query: Query, known: Sequence[str]) -> str:
     """Return the short name of the query's structure if it is known, else of the most similar known structure."""
-    structures = [structure for structure in NAMED if structure.short in known]
-    own = next((structure.short for structure in structures if structure.name == structure_name(query)), None)
-    return own or min(structures, key=lambda structure: _distance(query, structure)).short
+    structures = {structure.name: structure for structure in NAMED if structure.short in known}
+    name = structure_name(query)
+    if name not in structures:
+        traits = _traits(query)
+        name = min(structures, key=lambda name: _distance(traits, _traits(structures[name].query)))
+    return structures[name].short
 
 
-def _distance(query: Query, structure: Structure) -> int:
-    """Distance of a query and a structure: links, longest path, intersections, unions, negations."""
-    return sum(abs(first - second) for first, second in zip(_traits(query), _traits(structure.query), strict=True))
+def _distance(first: Sequence[int], second: Sequence[int]) -> int:
+    return sum(abs(one - other) for one, other in zip(first, second, strict=True))
 
 
 def _traits(query: Query) -> tuple[int, ...]:
