@@ -36,7 +36,7 @@ def main() -> None:
     torch.set_num_threads(1)
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
-    links = LinkPredictor.of(EmbeddingIndex.of(encoder), graph.train, LinkWeights())
+    links = LinkPredictor(EmbeddingIndex.of(encoder), graph.train, LinkWeights())
     with from_file(given.queries, graph, given.limit, given.seed) as questions:
         names = [own.structure.short for own in questions.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")

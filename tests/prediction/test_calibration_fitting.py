@@ -31,16 +31,16 @@ def test_judged_answers_are_those_that_ask_predicts(graph):
         if len(questions) < 2:
             continue
         some = questions.take(np.arange(2))
-        found = judge_answers(EmbeddingPredictor.of(encoder), encoder, some, graph, top=5)
+        judged, is_right = judge_answers(EmbeddingPredictor.of(encoder), encoder, some, graph, top=5)
         scores, right = [], []
         for row in range(2):
             answers = engine.ask(to_sparql(some.query(row), graph), top=5, explain=False)
             true = Exact(graph.whole).answers(some.query(row))
             scores += [one.score for one in answers.predicted]
             right += [engine.names.find(one.entity) in true for one in answers.predicted]
-        order = [np.lexsort((right, scores)), np.lexsort((found.right, found.scores.round(4)))]
-        assert np.array(scores)[order[0]] == pytest.approx(found.scores[order[1]], abs=1e-3)
-        assert np.array(right)[order[0]].tolist() == found.right[order[1]].tolist()
+        order = [np.lexsort((right, scores)), np.lexsort((is_right, judged.round(4)))]
+        assert np.array(scores)[order[0]] == pytest.approx(judged[order[1]], abs=1e-3)
+        assert np.array(right)[order[0]].tolist() == is_right[order[1]].tolist()
 
 
 def test_a_calibration_holds_on_the_questions_that_it_was_fitted_on(graph):
@@ -50,9 +50,9 @@ def test_a_calibration_holds_on_the_questions_that_it_was_fitted_on(graph):
     curves = fit_curves(predictor, encoder, questions, graph)
     assert curves.keys() == {some.structure.short for some in questions}
     for some in questions:
-        judged, curve = judge_answers(predictor, encoder, some, graph), curves[some.structure.short]
-        assert curve.rate(judged.scores).mean() == pytest.approx(judged.right.mean(), abs=0.1)
-        assert len(judged.scores) == curve.answers
+        (judged, right), curve = judge_answers(predictor, encoder, some, graph), curves[some.structure.short]
+        assert curve.rate(judged).mean() == pytest.approx(right.mean(), abs=0.1)
+        assert len(judged) == curve.answers
 
 
 def test_a_run_keeps_its_calibration_and_answers_have_a_confidence(graph, tmp_path):

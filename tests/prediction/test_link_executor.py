@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -30,13 +32,13 @@ SOME = LinkWeights(
     anchored_without_tail=0.5,
 )
 # Votes and rules are shares over all heads of a step: with fewer heads one may count for more.
-BY_HEAD = LinkWeights(**{**SOME.to_dict(), "vote": 0.0, "rules": 0.0, "offsets": ()})
+BY_HEAD = replace(SOME, vote=0.0, rules=0.0)
 FEW = settings(max_examples=40)
 
 
 def executor(small: Small, weights: LinkWeights, beam: int = 4) -> LinkExecutor:
     encoder = Encoder(Architecture(dim=8, heads=2), small.graph, torch.Generator().manual_seed(0))
-    return LinkExecutor(LinkPredictor.of(EmbeddingIndex.of(encoder), small.graph, weights), beam)
+    return LinkExecutor(LinkPredictor(EmbeddingIndex.of(encoder), small.graph, weights), beam)
 
 
 @FEW
@@ -139,7 +141,7 @@ def test_parts_join_as_independent_events(given_):
 
 def test_chunks_of_a_large_graph_give_the_same_scores(monkeypatch):
     model = small_model(Architecture(dim=8, heads=2))
-    links = LinkPredictor.of(EmbeddingIndex.of(model.encoder.float()), model.graph, SOME)
+    links = LinkPredictor(EmbeddingIndex.of(model.encoder.float()), model.graph, SOME)
     query = STRUCTURES[1].fill(np.array([0], np.int32), np.array([0, 1], np.int32))
     whole = LinkExecutor(links).scores(query)
     monkeypatch.setattr("halfgraph.prediction.link_executor.CHUNK", 7)

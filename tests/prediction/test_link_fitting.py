@@ -17,7 +17,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 
 def unfitted(graph: Graph) -> LinkPredictor:
-    return LinkPredictor.of(EmbeddingIndex.of(new_encoder(TINY, graph, 0, "cpu")), graph.train, LinkWeights())
+    return LinkPredictor(EmbeddingIndex.of(new_encoder(TINY, graph, 0, "cpu")), graph.train, LinkWeights())
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,7 @@ def test_a_graph_with_too_little_held_out_is_refused(tmp_path):
     small = people(tmp_path, count=8, split="96/2/2")
     with pytest.raises(SettingError, match="too few"):
         fit_link_weights(
-            LinkPredictor.of(EmbeddingIndex.of(new_encoder(TINY, small, 0, "cpu")), small.train, LinkWeights()),
+            LinkPredictor(EmbeddingIndex.of(new_encoder(TINY, small, 0, "cpu")), small.train, LinkWeights()),
             small.valid,
             0,
         )

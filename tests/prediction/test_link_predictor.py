@@ -1,10 +1,11 @@
-import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 
 from halfgraph.model.architecture import Architecture
+from halfgraph.model.encoder import Encoder
 from halfgraph.model.projection import PROJECTIONS
 from halfgraph.prediction.baselines import one_hot
 from halfgraph.prediction.embedding import EmbeddingIndex
@@ -17,6 +18,7 @@ from halfgraph.prediction.link_predictor import (
     LinkWeights,
     _cache_size,
 )
+from small_graphs import Small
 from small_models import SmallModel, small_model
 
 SOME = LinkWeights(
@@ -40,7 +42,7 @@ def model(request: pytest.FixtureRequest) -> SmallModel:
 
 
 def links_of(model: SmallModel, weights: LinkWeights = SOME) -> LinkPredictor:
-    return LinkPredictor.of(EmbeddingIndex.of(model.encoder.float()), model.graph, weights)
+    return LinkPredictor(EmbeddingIndex.of(model.encoder.float()), model.graph, weights)
 
 
 def test_cosines_of_both_directions_are_those_of_the_embeddings(model):
@@ -116,12 +118,19 @@ def test_votes_are_shares(model):
     assert votes.max() <= 1 + 1e-5
 
 
-def test_weights_survive_json():
-    weights = LinkWeights(bias=1.5, vote=2.0, offsets=(0.5, -1.0))
-    again = LinkWeights.from_dict(json.loads(json.dumps(weights.to_dict())))
-    assert again == weights
-    assert again.offset(1) == -1.0
-    assert LinkWeights().offset(1) == 0.0
+def test_the_offset_of_a_relation_is_added(model):
+    offsets = tuple(0.5 * relation for relation in range(model.graph.relation_count))
+    links, evidence = links_of(model), links_of(model).evidence(one_hot(0, model.graph.entity_count), 1)
+    more = links.copy(replace(links.weights, offsets=offsets)).log_odds(np.array([0]), 1, evidence)
+    assert (more - links.log_odds(np.array([0]), 1, evidence)).numpy() == pytest.approx(0.5, abs=1e-5)
+
+
+def test_a_graph_may_have_fewer_triples_than_entities():
+    graph = Small(((38, 0, 39), (39, 2, 38)), (40,), 4).graph
+    encoder = Encoder(Architecture(dim=8, heads=2), graph, torch.Generator().manual_seed(0))
+    links = LinkPredictor(EmbeddingIndex.of(encoder), graph, SOME)
+    assert min(map(len, links.scratch)) >= 40
+    assert np.flatnonzero(links.evidence(one_hot(38, 40), 0).known).tolist() == [39]
 
 
 def test_fewer_relations_are_cached_for_more_entities():

@@ -56,9 +56,9 @@ def test_busy_entities_are_passed_over():
 @given(smalls())
 def test_a_rule_is_as_sure_as_it_is_often_right(small: Small):
     graph = small.graph
-    known, edges = TriplesByRelation.of(graph), edges_of(graph)
+    known = TriplesByRelation.of(graph)
     for relation in range(graph.relation_count):
-        rules = Rules.of(known, edges, relation)
+        rules = Rules.of(known, relation)
         heads = np.unique(known.of_relation(relation)[0]).tolist()
         assert (np.diff(rules.confidence) <= 0).all()
         for first, second, right in zip(
@@ -79,7 +79,7 @@ def test_what_rules_say_is_what_they_say_one_by_one(small: Small):
     known, edges, room = TriplesByRelation.of(graph), edges_of(graph), _room(graph)
     sources, weights = np.array([0, 1]), np.array([1.0, 0.5], np.float32)
     for relation in range(graph.relation_count):
-        rules = Rules.of(known, edges, relation)
+        rules = Rules.of(known, relation)
         wrong = np.ones(graph.entity_count)
         for first, second, right in zip(
             rules.first.tolist(), rules.second.tolist(), rules.confidence.tolist(), strict=True
@@ -95,7 +95,7 @@ def test_what_rules_say_is_what_they_say_one_by_one(small: Small):
 def test_a_rule_of_the_graph_is_found(tmp_path):
     graph = people(tmp_path, count=200)
     names = {str(graph.relations.names[place]).rsplit("/")[-1]: 2 * place for place in range(len(graph.relations))}
-    rules = Rules.of(TriplesByRelation.of(graph.whole), edges_of(graph.whole), names["citizenOf"])
+    rules = Rules.of(TriplesByRelation.of(graph.whole), names["citizenOf"])
     ways = list(zip(rules.first.tolist(), rules.second.tolist(), strict=True))
     assert (names["livesIn"], names["inCountry"]) in ways[:3]
     assert rules.confidence[0] > 0.9
@@ -103,7 +103,7 @@ def test_a_rule_of_the_graph_is_found(tmp_path):
 
 def test_a_relation_without_edges_has_no_rules():
     graph = Small((), (3,), 2).graph
-    rules = Rules.of(TriplesByRelation.of(graph), edges_of(graph), 0)
+    rules = Rules.of(TriplesByRelation.of(graph), 0)
     assert len(rules) == 0
     assert not rules.apply(edges_of(graph), np.array([0]), np.ones(1, np.float32), _room(graph)).any()
 

@@ -28,7 +28,7 @@ def executors(small: Small, beam: int = 4) -> list[LinkExecutor]:
     """One by link weights, one by cosines alone."""
     index = EmbeddingIndex.of(Encoder(Architecture(dim=8, heads=2), small.graph, torch.Generator().manual_seed(0)))
     cosines = CosineLinks(index, TriplesByRelation.of(small.graph), lambda cosine: np.clip(cosine, 0, 1) / 2)
-    return [LinkExecutor(links, beam) for links in (LinkPredictor.of(index, small.graph, WEIGHTS), cosines)]
+    return [LinkExecutor(links, beam) for links in (LinkPredictor(index, small.graph, WEIGHTS), cosines)]
 
 
 @FEW

@@ -55,10 +55,10 @@ def measure_reliability(
     reliabilities: dict[str, Reliability] = {}
     for questions in sets:
         sample = questions.take(np.arange(min(len(questions), most)))
-        judged = judge_answers(predictor, predictors.encoder, sample, graph)
-        confidences = calibration.confidence(mode, questions.structure.query, judged.scores)
+        scores, right = judge_answers(predictor, predictors.encoder, sample, graph)
+        confidences = calibration.confidence(mode, questions.structure.query, scores)
         if confidences is not None and len(confidences):
-            reliabilities[questions.structure.short] = Reliability.of(confidences, judged.right)
+            reliabilities[questions.structure.short] = Reliability.of(confidences, right)
     errors = {name: round(own.error(), 4) for name, own in reliabilities.items()}
     bins = {name: {key: list(value) for key, value in vars(own).items()} for name, own in reliabilities.items()}
     return {"calibration": {"ece": errors, "bins": bins}}

@@ -4,8 +4,8 @@ Both are interpretations of a query: each node yields one score for every entity
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from functools import reduce
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -36,15 +36,35 @@ class TriplesByRelation:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph) -> "TriplesByRelation":
-        """Group the triples of a graph."""
         order = np.argsort(graph.relations, kind="stable")
         starts = np.searchsorted(graph.relations[order], np.arange(graph.relation_count + 1))
         return cls(graph, contiguous(graph.heads()[order]), contiguous(graph.tails[order]), starts)
 
     def of_relation(self, relation: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the heads and the tails of a relation."""
         rows = slice(self.starts[relation], self.starts[relation + 1])
         return self.heads[rows], self.tails[rows]
+
+    @cached_property
+    def edges(self) -> tuple[Any, ...]:
+        """The graph's arrays for compiled loops."""
+        return edges_of(self.graph)
+
+    @cached_property
+    def same_tails(self) -> tuple[Any, ...]:
+        """The ranges of `same_tail_ranges`."""
+        return tuple(map(contiguous, same_tail_ranges(self.edges)))
+
+    def scratch(self) -> tuple[Scores, NDArray[np.int64]]:
+        """Allocate what compiled loops write to, for one thread; the first array is 0 before and after each use."""
+        count = max(len(self.tails), self.graph.entity_count)
+        return np.zeros(count, np.float32), np.empty(count, np.int64)
+
+    def votes(self, source: Scores, relation: int, scratch: tuple[Any, Any]) -> tuple[Scores, Scores]:
+        """Follow a relation: best score of a head with a known triple, and share of votes of similar heads."""
+        least = np.float32(LEAST_SOURCE * source.max())
+        similarity = similar_entities(self.edges, self.same_tails, source, least, *scratch)
+        known, votes = pass_on(*self.of_relation(relation), source, similarity)
+        return known, votes
 
     def keep_type(self, node: Query, scores: Scores) -> Scores:
         """Set the scores of entities of another type than the query states to 0."""
@@ -59,63 +79,50 @@ class TriplesByRelation:
 
 @dataclass(frozen=True)
 class Popularity:
-    """Interpretation: number of triples of the last relation with this tail; a product at intersections."""
+    """Interpretation: number of triples of the last relation with this tail; product and maximum where paths meet."""
 
     triples: TriplesByRelation
 
     def anchor(self, node: Anchor) -> Scores:
-        """1 for the entity."""
         return one_hot(int(node.entity), self.triples.graph.entity_count)
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Number of triples with each tail, whatever the source."""
         tails = self.triples.of_relation(int(node.relation))[1]
         return self.triples.keep_type(node, np.bincount(tails, minlength=len(source)).astype(np.float32))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """Product over the paths."""
         return self.triples.keep_type(node, reduce(np.multiply, parts))
 
     def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """Maximum over the paths."""
         return self.triples.keep_type(node, reduce(np.maximum, parts))
 
     def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
-        """1 for all: popularity is no evidence against an answer."""
-        return np.ones_like(part)
+        return np.ones_like(part)  # popularity is no evidence against an answer
 
 
 @dataclass(frozen=True)
 class NeighbourVote(Popularity):
-    """Interpretation: a known triple counts 1, any other the share of votes of entities similar to its head."""
+    """Interpretation: a known triple counts 1, any other the share of votes of entities similar to its head.
 
-    edges: tuple[Any, ...]
-    groups: tuple[Any, ...]
-    scratch: tuple[Any, Any] = field(init=False, repr=False)  # left as it was after each use
+    Every triple of the relation votes too, by its number. Where paths meet, each counts at least FLOOR.
+    """
 
-    def __post_init__(self) -> None:
-        count = len(self.triples.tails)
-        object.__setattr__(self, "scratch", (np.zeros(count, np.float32), np.empty(count, np.int64)))
+    scratch: tuple[Any, Any]
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Known triples, else votes of entities similar to the source, and of all triples by their number."""
         top = float(source.max())
         if top <= 0.0:
             return source
-        least = np.float32(LEAST_SOURCE * top)
-        similarity = similar_entities(self.edges, self.groups, source, least, *self.scratch)
-        heads, tails = self.triples.of_relation(int(node.relation))
-        known, votes = pass_on(heads, tails, source, similarity)
+        known, votes = self.triples.votes(source, int(node.relation), self.scratch)
+        tails = self.triples.of_relation(int(node.relation))[1]
         shares = np.bincount(tails, minlength=len(source)) / max(len(tails), 1)
         scores = np.maximum(known, top * (VOTE * votes + PRIOR * shares)).astype(np.float32)
         return self.triples.keep_type(node, scores)
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """Product over the paths, with a floor for each."""
         return super().intersect(node, [part + np.float32(FLOOR) for part in parts])
 
     def negate(self, node: Negate, part: Scores) -> Scores:  # noqa: ARG002
-        """1 minus the score."""
         return np.float32(1.0) - np.minimum(part, np.float32(1.0))
 
 
@@ -134,11 +141,11 @@ def popularity(graph: KnowledgeGraph) -> QueryPredictor:
 
 def neighbour_vote(graph: KnowledgeGraph) -> QueryPredictor:
     """Build the neighbour-vote baseline of a graph."""
-    triples, edges = TriplesByRelation.of(graph), edges_of(graph)
-    groups = tuple(map(contiguous, same_tail_ranges(edges)))
+    triples = TriplesByRelation.of(graph)
+    triples.same_tails  # noqa: B018  computed once, before threads ask for it
 
     def scorer() -> Callable[[Query], Scores]:
-        interpretation = NeighbourVote(triples, edges, groups)
+        interpretation = NeighbourVote(triples, triples.scratch())
         return lambda query: fold(query, interpretation)
 
     return QueryPredictor(NEIGHBOUR_VOTE, scorer)

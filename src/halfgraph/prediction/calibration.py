@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.files import write_atomically
-from halfgraph.prediction.logistic import Examples, logistic
+from halfgraph.prediction.logistic import one_group
 from halfgraph.prediction.modes import EMBEDDING, LINKS, current_name
 from halfgraph.query.structures import NAMED, path, structure_name
 from halfgraph.query.tree import Project, Query, depth, node_counts
@@ -22,12 +22,10 @@ from halfgraph.query.tree import Project, Query, depth, node_counts
 FILE = "confidence.json"
 FORMAT = 1
 BINS = 60  # bins of equal size for the isotonic curve
-LEAST, LEAST_EACH = (
-    400,
-    20,
-)  # answers, and right or wrong ones; with fewer, Platt scaling instead of isotonic regression
+LEAST, LEAST_EACH = 400, 20  # answers, and right or wrong ones; with fewer, Platt scaling instead of isotonic
 GRID = 33  # stored points of a Platt curve
 ONE_LINK = path(0, 0)
+MAKE_AGAIN = "Make it again: halfgraph calibrate RUN"
 Values = NDArray[np.float64]
 
 
@@ -41,19 +39,14 @@ class Curve:
     way: str  # isotonic or platt
 
     def rate(self, scores: Values) -> Values:
-        """Return the confidence of each score; constant beyond the first and last points."""
-        return np.interp(scores, self.scores, self.rates)
+        return np.interp(scores, self.scores, self.rates)  # constant beyond the first and last points
 
 
 def fit_curve(scores: Values, right: NDArray[np.bool_]) -> Curve:
     """Fit a curve to scored answers, of which some are right: isotonic regression, or Platt scaling if they are few."""
     few = len(scores) < LEAST or min(right.sum(), (~right).sum()) < LEAST_EACH
     points, rates = _platt(scores, right) if few else _isotonic(scores, right)
-    return Curve(_rounded(points), _rounded(rates), len(scores), "platt" if few else "isotonic")
-
-
-def _rounded(values: Values) -> list[float]:
-    return [round(float(value), 6) for value in values]
+    return Curve(points.round(6).tolist(), rates.round(6).tolist(), len(scores), "platt" if few else "isotonic")
 
 
 def _isotonic(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
@@ -83,11 +76,10 @@ def _platt(scores: Values, right: NDArray[np.bool_]) -> tuple[Values, Values]:
     """Platt scaling: logistic regression on smoothed targets."""
     targets = np.where(right, (right.sum() + 1.0) / (right.sum() + 2.0), 1.0 / ((~right).sum() + 2.0))
     middle = scores.mean()  # centred, so that a slope of 0 leaves the mean rate
-    examples = Examples((scores - middle)[:, None], targets, np.ones(len(scores)), np.zeros(len(scores), np.int64))
-    fitted = logistic(examples, 1)
-    slope = max(float(fitted.weights[0]), 0.0)  # a higher score never has a lower confidence
+    slopes, bias = one_group((scores - middle)[:, None], targets, np.ones(len(scores)))
+    slope = max(float(slopes[0]), 0.0)  # a higher score never has a lower confidence
     grid = np.linspace(scores.min(), scores.max(), GRID)
-    return grid, 1 / (1 + np.exp(-((grid - middle) * slope + fitted.bias + fitted.offsets[0])))
+    return grid, 1 / (1 + np.exp(-((grid - middle) * slope + bias)))
 
 
 @dataclass(frozen=True)
@@ -99,9 +91,7 @@ class Calibration:
     def confidence(self, mode: str, query: Query, scores: Values) -> Values | None:
         """Return the confidence of answers to a query by their scores; None if this mode was not calibrated."""
         curves = self.curves.get(mode)
-        if not curves:
-            return None
-        return curves[nearest_structure(query, tuple(curves))].rate(scores)
+        return curves[nearest_structure(query, tuple(curves))].rate(scores) if curves else None
 
     def link_confidence(self, mode: str, probability: float) -> float | None:
         """Return the confidence of a single missing link in a witness; None in embedding mode without calibration."""
@@ -116,9 +106,7 @@ class Calibration:
         return np.clip(cosines, 0.0, 1.0) / 2 if confidence is None else confidence
 
     def save(self, run: Path) -> None:
-        """Write the curves to the run folder."""
-        curves = {mode: {name: asdict(curve) for name, curve in own.items()} for mode, own in self.curves.items()}
-        write_atomically(run / FILE, json.dumps({"format": FORMAT, "curves": curves}))
+        write_atomically(run / FILE, json.dumps({"format": FORMAT, **asdict(self)}))
 
     @classmethod
     def load(cls, run: Path) -> "Calibration":
@@ -133,9 +121,7 @@ class Calibration:
                 for mode, own in values["curves"].items()
             }
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise FolderError(
-                file, f"cannot be read: {error}", advice="Make it again: halfgraph calibrate RUN"
-            ) from error
+            raise FolderError(file, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
         return cls(curves)
 
 
@@ -145,14 +131,10 @@ def nearest_structure(query: Query, known: Sequence[str]) -> str:
     name = structure_name(query)
     if name not in structures:
         traits = _traits(query)
-        name = min(structures, key=lambda name: _distance(traits, _traits(structures[name].query)))
+        name = min(structures, key=lambda name: int(np.abs(_traits(structures[name].query) - traits).sum()))
     return structures[name].short
 
 
-def _distance(first: Sequence[int], second: Sequence[int]) -> int:
-    return sum(abs(one - other) for one, other in zip(first, second, strict=True))
-
-
-def _traits(query: Query) -> tuple[int, ...]:
+def _traits(query: Query) -> NDArray[np.int64]:
     """Longest path, number of nodes of each class, and whether the last step is a projection."""
-    return depth(query), *node_counts(query).values(), int(isinstance(query, Project)) * 2
+    return np.array([depth(query), *node_counts(query).values(), 2 * isinstance(query, Project)])

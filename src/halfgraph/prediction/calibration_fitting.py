@@ -32,14 +32,6 @@ LINK_QUESTIONS = 400  # questions of each structure for the slower modes
 Progress = Callable[[str, int, int], None]  # activity, total number of questions, number done since the last call
 
 
-@dataclass(frozen=True)
-class JudgedAnswers:
-    """Predicted answers to questions: their scores, and whether the whole graph has them."""
-
-    scores: NDArray[np.float64]
-    right: NDArray[np.bool_]
-
-
 def held_out_questions(
     graph: Graph,
     split: str,
@@ -66,8 +58,8 @@ def validation_questions(
 
 def judge_answers(
     predictor: Predictor, encoder: Encoder, questions: Questions, graph: Graph, top: int = TOP
-) -> JudgedAnswers:
-    """Predict answers on the training triples as `ask` does, and judge them by the whole graph."""
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """Predict answers on the training triples as `ask` does: their scores, and whether the whole graph has them."""
     batch = questions.batch()
     known, true = (Exact(view).answer_sets(batch) for view in (graph.train, graph.whole))
     query = questions.structure.fill(questions.anchors, questions.relations)
@@ -81,18 +73,17 @@ def judge_answers(
     for rows, chunk in map_chunks(chunk_scores, len(questions), size):
         for row, own in zip(range(rows.start, rows.stop), chunk, strict=True):
             first, last = map(int, ranges[row])
-            best = top_entities(torch.from_numpy(own[None, first:last].copy()), top, first=first, without=[known[row]])[
-                0
-            ]
+            among = torch.from_numpy(own[None, first:last].copy())
+            (best,) = top_entities(among, top, first=first, without=[known[row]])
             scores += [score for _, score in best]
             right += np.isin([entity for entity, _ in best], true[row]).tolist()
-    return JudgedAnswers(np.array(scores), np.array(right, dtype=bool))
+    return np.array(scores), np.array(right, dtype=bool)
 
 
 def fit_curves(predictor: Predictor, encoder: Encoder, sets: Iterable[Questions], graph: Graph) -> dict[str, Curve]:
     """Fit the calibration curve of each structure."""
     judged = {questions.structure.short: judge_answers(predictor, encoder, questions, graph) for questions in sets}
-    return {name: fit_curve(own.scores, own.right) for name, own in judged.items() if len(own.scores)}
+    return {name: fit_curve(scores, right) for name, (scores, right) in judged.items() if len(scores)}
 
 
 @dataclass
@@ -105,11 +96,9 @@ class CachedPredictor:
 
     @property
     def name(self) -> str:
-        """Name of the cached predictor."""
         return self.predictor.name
 
     def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
-        """Score every entity for each query."""
         if structure.name != self.structure:
             self.structure, self.cache = structure.name, {}
         key = (anchors.tobytes(), relations.tobytes())
@@ -128,7 +117,7 @@ def calibrate(
     questions = validation_questions(graph, seed)
     if not questions:
         return Calibration({})
-    total = sum(min(-(-len(some) // ONE_IN), affordable(ENSEMBLE_QUESTIONS, graph)) for some in questions)
+    total = sum(min(-(-len(own) // ONE_IN), affordable(ENSEMBLE_QUESTIONS, graph)) for own in questions)
     with torch_threads(1):  # so that the weights do not depend on the number of threads
         fitted = fit_weights(encoder, graph, questions, seed, lambda done: progress("Fitting weights", total, done))
     if fitted is not None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 import torch
@@ -28,7 +29,6 @@ class EmbeddingIndex:
     @classmethod
     @torch.no_grad()
     def of(cls, encoder: Encoder) -> "EmbeddingIndex":
-        """Index a trained model."""
         return cls(encoder, encoder.entities.embeddings().detach())
 
     @torch.no_grad()
@@ -52,19 +52,14 @@ class EmbeddingPredictor:
 
     @classmethod
     def of(cls, encoder: Encoder, name: str = EMBEDDING) -> "EmbeddingPredictor":
-        """Build a predictor from a trained model."""
         return cls(EmbeddingIndex.of(encoder), name)
 
     @torch.no_grad()
     def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
-        """Score every entity for each query."""
         queries = disjuncts(without_negation(structure.fill(np.asarray(anchors), np.asarray(relations))))
-        best: torch.Tensor | None = None
-        for vectors in self.index.encoder.encode(queries):
-            cosines = cosine(F.normalize(vectors, dim=-1), self.index.vectors)  # eq. 11
-            best = cosines if best is None else torch.maximum(best, cosines, out=best)
-        assert best is not None, "a query has at least one disjunct"
-        return best.float().cpu().numpy()
+        embeddings = (F.normalize(vectors, dim=-1) for vectors in self.index.encoder.encode(queries))
+        cosines = (cosine(vectors, self.index.vectors) for vectors in embeddings)  # eq. 11
+        return reduce(torch.maximum, cosines).float().cpu().numpy()
 
 
 def top_entities(
@@ -79,9 +74,8 @@ def top_entities(
     inside = (columns >= 0) & (columns < scores.shape[1])
     scores[torch.from_numpy(rows[inside]), torch.from_numpy(columns[inside])] = -torch.inf
     best, positions = scores.topk(min(count, scores.shape[1]))
-    lowest = -torch.inf
     rows_of_pairs = zip((positions + first).tolist(), best.tolist(), strict=True)
-    return [[pair for pair in zip(*row, strict=True) if pair[1] > lowest] for row in rows_of_pairs]
+    return [[pair for pair in zip(*row, strict=True) if pair[1] > -torch.inf] for row in rows_of_pairs]
 
 
 def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:

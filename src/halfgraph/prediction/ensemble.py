@@ -1,7 +1,7 @@
 """The ensemble: scores by links and by embedding combined, with weights fitted for each query structure."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.base import Ids, Predictor, Scores, map_chunks
 from halfgraph.prediction.calibration import nearest_structure
-from halfgraph.prediction.logistic import Examples, logistic
+from halfgraph.prediction.logistic import one_group
 from halfgraph.prediction.modes import ENSEMBLE
 from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import Structure
@@ -28,6 +28,7 @@ FEWEST = 30  # structures with fewer questions get the weights of all questions
 # Weights of a question's negatives when answers are to be told from them: the best-scored ones, random ones, random
 # ones of the answer's type, and hard negatives.
 SHARES = (0.1, 0.1, 0.4, 0.4)
+Example = tuple[Scores, ...]  # of a question: features (n, 6), labels, weights for ranking, weights for the probability
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,6 @@ class EntityPriors:
 
     @classmethod
     def of(cls, graph: KnowledgeGraph) -> "EntityPriors":
-        """Compute the priors of a graph."""
         return cls(graph.types.starts, np.log1p(np.diff(graph.starts)).astype(np.float32))
 
     def without_degree(self) -> "EntityPriors":
@@ -85,13 +85,9 @@ class EnsembleWeights:
         log_odds = sum(terms, level.astype(np.float32))
         return np.where(links >= 1, np.float32(1), 1 / (1 + np.exp(-log_odds))).astype(np.float32)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the weights as JSON-serialisable values."""
-        return asdict(self)
-
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "EnsembleWeights":
-        """Build the weights from the values of `to_dict`."""
+        """Build the weights from the values of `asdict`."""
         return cls(**{**values, "probability": ProbabilityWeights(**values["probability"])})
 
 
@@ -130,7 +126,6 @@ class EnsemblePredictor:
     likely: bool = False
 
     def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
-        """Score every entity for each query."""
         links, cosines = (way.scores(structure, anchors, relations) for way in (self.links, self.embedding))
         return weights_for(structure.query, self.weights).combine(links, cosines, self.priors, likely=self.likely)
 
@@ -151,7 +146,7 @@ def fit_ensemble(
 ) -> dict[str, EnsembleWeights]:
     """Fit the weights of each structure that has questions with hard answers."""
     rng = np.random.default_rng(seed)
-    examples: dict[str, list[tuple[Examples, Scores]]] = {}
+    examples: dict[str, list[Example]] = {}
     for questions in sets:
         if questions.hard is None:
             continue
@@ -172,8 +167,8 @@ def fit_ensemble(
 
 def _examples(
     links: Scores, cosines: Scores, priors: EntityPriors, questions: Questions, row: int, rng: np.random.Generator
-) -> tuple[Examples, Scores]:
-    """Return hard answers and negatives of a question, weighted for ranking, and their weights for the probability."""
+) -> Example:
+    """Return the hard answers and negatives of a question."""
     assert questions.hard is not None
     answers = questions.hard[row]
     is_negative = np.ones(links.shape[1], dtype=bool)
@@ -199,27 +194,22 @@ def _examples(
         np.repeat(np.array(totals) / np.maximum(sizes, 1), sizes).astype(np.float32)
         for totals in (for_ranking, for_probability)
     )
-    return Examples(np.stack(features, axis=1), true, ranking, np.zeros(len(chosen), np.int64)), probability
+    return np.stack(features, axis=1), true, ranking, probability
 
 
 def _entities(sets: Ragged | None, row: int) -> NDArray[np.int32]:
     return np.empty(0, np.int32) if sets is None else sets[row]
 
 
-def _fit(examples: list[tuple[Examples, Scores]]) -> EnsembleWeights:
+def _fit(examples: list[Example]) -> EnsembleWeights:
     """Fit the ranking weights, then the probability of an entity given its ranking evidence."""
-    every = Examples.concatenate([ranking for ranking, _ in examples])
-    bias, (links, embedding, below, log_degree, links_level, embedding_level) = _rounded(every)
-    evidence = every.features[:, :4] @ np.array([links, embedding, below, log_degree], np.float32)
-    features = np.column_stack([evidence, every.features[:, 4:]])
-    weights = np.concatenate([probability for _, probability in examples])
-    own_bias, (slope, *levels) = _rounded(Examples(features, every.true, weights, every.groups))
+    features, true, for_ranking, for_probability = map(np.concatenate, zip(*examples, strict=True))
+    weights, bias = one_group(features, true, for_ranking)
+    weights = weights.round(6)
+    evidence = features[:, :4] @ weights[:4].astype(np.float32)
+    (slope, *levels), own_bias = one_group(np.column_stack([evidence, features[:, 4:]]), true, for_probability)
     # The slope of an untrained model may be negative; both scores must rank alike.
-    probability = ProbabilityWeights(own_bias, max(slope, LEAST_EVIDENCE), *levels)
-    return EnsembleWeights(bias, links, embedding, below, log_degree, links_level, embedding_level, probability)
-
-
-def _rounded(examples: Examples) -> tuple[float, list[float]]:
-    """Fit the examples; return the bias and the weights."""
-    fitted = logistic(examples, 1)
-    return round(fitted.bias + float(fitted.offsets[0]), 6), [round(float(weight), 6) for weight in fitted.weights]
+    likely = (own_bias, max(slope, LEAST_EVIDENCE), *levels)
+    probability = ProbabilityWeights(*(round(float(value), 6) for value in likely))
+    values: list[Any] = [round(bias, 6), *weights.tolist(), probability]
+    return EnsembleWeights(*values)

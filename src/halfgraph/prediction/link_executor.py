@@ -34,12 +34,7 @@ class LinkExecutor:
 
     def scores(self, query: Query) -> Scores:
         """Score every entity: (entities,)."""
-        best: Scores | None = None
-        for run in self.passes(query):
-            scores = run.scores[id(query)]
-            best = scores.copy() if best is None else np.maximum(best, scores, out=best)
-        assert best is not None, "a query has at least one pass"
-        return best
+        return reduce(np.maximum, (run.scores[id(query)] for run in self.passes(query)))
 
     def passes(self, query: Query) -> "Iterator[Pass]":
         """Fold the query once for each choice of entities for the variables that are used more than once."""
@@ -97,7 +92,6 @@ class Pass:
     unpinned: dict[int, Scores] = field(default_factory=dict, repr=False)  # scores of pinned variables before pinning
 
     def anchor(self, node: Anchor) -> Scores:
-        """1 for the entity."""
         return self._keep(node, one_hot(int(node.entity), self.executor.links.graph.entity_count))
 
     def project(self, node: Project, source: Scores) -> Scores:
@@ -115,11 +109,9 @@ class Pass:
         return self._keep(node, links.triples.keep_type(node, scores))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        """Product of the parts."""
         return self._keep(node, self.executor.links.triples.keep_type(node, reduce(np.multiply, parts)))
 
     def union(self, node: Union, parts: list[Scores]) -> Scores:
-        """1 - product of (1 - part)."""
         scores = 1 - reduce(np.multiply, [1 - part for part in parts])
         return self._keep(node, self.executor.links.triples.keep_type(node, scores))
 

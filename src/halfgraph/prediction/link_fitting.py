@@ -1,7 +1,7 @@
 """Fitting the link weights: a logistic regression on held-out triples."""
 
 from collections.abc import Collection
-from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.link_predictor import LinkPredictor, LinkWeights
-from halfgraph.prediction.logistic import Examples, logistic
+from halfgraph.prediction.logistic import logistic
 
 # The columns of `LinkPredictor.features`.
 FEATURES = (
@@ -35,43 +35,42 @@ def fit_link_weights(
         problem = f"has {len(held_out.tails) // 2} held-out triples, too few to fit link weights on"
         raise SettingError("graph", problem, advice="Split it with a larger validation part.")
     used = np.array([TOGETHER.get(name, name) not in off for name in FEATURES])
-    examples = _examples(links, held_out, np.random.default_rng(seed), pairs)
-    fitted = logistic(replace(examples, features=examples.features[:, used]), links.graph.relation_count)
+    features, true, shares, relations = _examples(links, held_out, np.random.default_rng(seed), pairs)
     weights = np.zeros(len(FEATURES))
-    weights[used] = fitted.weights
-    named = {name: round(float(value), 6) for name, value in zip(FEATURES, weights, strict=True)}
-    offsets = tuple(round(float(value), 4) for value in fitted.offsets)
-    return LinkWeights(bias=round(fitted.bias, 6), offsets=offsets, **named)
+    weights[used], bias, offsets = logistic(features[:, used], true, shares, relations, links.graph.relation_count)
+    named = dict(zip(FEATURES, weights.round(6).tolist(), strict=True))
+    return LinkWeights(bias=round(bias, 6), offsets=tuple(offsets.round(4).tolist()), **named)
 
 
-def _examples(links: LinkPredictor, held_out: KnowledgeGraph, rng: np.random.Generator, pairs: int) -> Examples:
-    """Sample pairs with and without held-out tails, weighted by how many of each the graph has."""
+def _examples(
+    links: LinkPredictor, held_out: KnowledgeGraph, rng: np.random.Generator, pairs: int
+) -> list[NDArray[Any]]:
+    """Sample pairs with and without held-out tails, weighted by how many of each the graph has.
+
+    Return the columns that `logistic` takes; the groups are the relations.
+    """
     count = links.graph.relation_count
-    new = _pairs(held_out, count)
-    old = np.setdiff1d(_pairs(links.graph, count), new, assume_unique=True)
-    examples: list[Examples] = []
-    for keys in (new, old):
+    new, old = (
+        np.unique(graph.heads().astype(np.int64) * count + graph.relations) for graph in (held_out, links.graph)
+    )
+    examples = []
+    for keys in (new, np.setdiff1d(old, new, assume_unique=True)):
         chosen = rng.permutation(keys)[:pairs]
         weight = len(keys) / max(len(chosen), 1)
-        examples += [_of_pair(links, held_out, int(key // count), int(key % count), weight, rng) for key in chosen]
-    return Examples.concatenate(examples)
-
-
-def _pairs(graph: KnowledgeGraph, relation_count: int) -> NDArray[np.int64]:
-    """Return a number for each pair of head and relation that has a triple."""
-    return np.unique(graph.heads().astype(np.int64) * relation_count + graph.relations)
+        examples += [_of_pair(links, held_out, *divmod(int(key), count), weight, rng) for key in chosen]
+    return [np.concatenate(columns) for columns in zip(*examples, strict=True)]
 
 
 def _of_pair(
     links: LinkPredictor, held_out: KnowledgeGraph, head: int, relation: int, weight: float, rng: np.random.Generator
-) -> Examples:
+) -> tuple[NDArray[Any], ...]:
     """Examples of one pair: its held-out tails, the hardest negatives, and random ones that stand for the rest."""
     features = links.features(head, relation)
     positive = held_out.tails_of(head, relation)
     is_negative = np.ones(len(features), dtype=bool)
     is_negative[positive] = is_negative[links.graph.tails_of(head, relation)] = False
     is_near = np.zeros(len(features), dtype=bool)
-    column = {name: features[:, place] for place, name in enumerate(FEATURES)}
+    column = dict(zip(FEATURES, features.T, strict=True))
     for scores in (column["cosine"], column["vote"] + column["popularity"]):
         is_near[np.argpartition(-scores, min(NEAR, len(scores) - 1))[:NEAR]] = True
     others = np.flatnonzero(is_negative & ~is_near)
@@ -79,6 +78,5 @@ def _of_pair(
     chosen = np.concatenate([positive, np.flatnonzero(is_negative & is_near), far]).astype(np.int64)
     weights = np.full(len(chosen), weight, dtype=np.float32)
     weights[len(chosen) - len(far) :] *= len(others) / max(len(far), 1)
-    true = np.zeros(len(chosen), dtype=np.float32)
-    true[: len(positive)] = 1.0
-    return Examples(features[chosen], true, weights, np.full(len(chosen), relation))
+    true = (np.arange(len(chosen)) < len(positive)).astype(np.float32)
+    return features[chosen], true, weights, np.full(len(chosen), relation)

@@ -7,9 +7,8 @@ directions, votes of similar heads, rule confidence and tail statistics. The wei
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import Any
 
 import numpy as np
 import torch
@@ -17,18 +16,16 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction._link_kernels import pass_on, same_tail_ranges, similar_entities
+from halfgraph.prediction._link_kernels import pass_on
 from halfgraph.prediction.base import Scores
-from halfgraph.prediction.baselines import TriplesByRelation, one_hot
+from halfgraph.prediction.baselines import LEAST_SOURCE, TriplesByRelation, one_hot
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.rules import Rules
-from halfgraph.query._kernels import contiguous, edges_of
 
 Ids = NDArray[np.int64]
 
 TEMPERATURE = 0.1  # of the cosine level
 LEVEL_SAMPLE = 32_768  # entities that the cosine level of a head is computed on; a sample in larger graphs
-LEAST_SOURCE = 0.1  # heads below this share of the best source score do not vote
 NO_VOTE, NO_RULE, NO_TRIPLE = 1e-4, 1e-3, 1e-5  # added before taking the logarithm
 CHUNK = 1 << 22  # probabilities in memory at a time: 16 MB
 CACHE = 1 << 25  # cached numbers, one or three for each entity and relation: 128 MB
@@ -52,19 +49,6 @@ class LinkWeights:
     anchored_without_tail: float = 0.0  # 1 if the query names this head and the graph has no tail for it
     offsets: tuple[float, ...] = ()  # for each relation with enough data
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the weights as JSON-serialisable values."""
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> "LinkWeights":
-        """Build the weights from the values of `to_dict`."""
-        return cls(**{**values, "offsets": tuple(values["offsets"])})
-
-    def offset(self, relation: int) -> float:
-        """Return the offset of a relation."""
-        return self.offsets[relation] if self.offsets else 0.0
-
 
 @dataclass(frozen=True)
 class LinkEvidence:
@@ -80,42 +64,27 @@ class LinkEvidence:
 class LinkPredictor:
     """Link probabilities for a graph and a model of it. Not thread-safe: give each thread a `copy`."""
 
-    graph: KnowledgeGraph
     index: EmbeddingIndex
+    graph: KnowledgeGraph
     weights: LinkWeights
-    vectors: torch.Tensor = field(repr=False)  # (entities, d), of length one
-    triples: TriplesByRelation = field(repr=False)
-    arrays: tuple[Any, ...] = field(repr=False)  # the graph's arrays for compiled loops
-    groups: tuple[Any, ...] = field(repr=False)
-    level_sample: torch.Tensor = field(repr=False)
 
     def __post_init__(self) -> None:
-        self._allocate_scratch()
+        self.vectors = self.index.vectors.float().cpu().contiguous()  # (entities, d), of length one
+        self.level_sample = self.vectors[:: -(-len(self.vectors) // LEVEL_SAMPLE)]
+        self.triples = TriplesByRelation.of(self.graph)
+        self.triples.same_tails  # noqa: B018  computed once, for all threads
+        self.scratch = self.triples.scratch()
         self.popularity = lru_cache(_cache_size(3 * len(self.vectors)))(self._popularity)
         self.inverse_lengths = lru_cache(_cache_size(len(self.vectors)))(self._inverse_lengths)
         self.affine = lru_cache(_cache_size(self.vectors.shape[1] ** 2))(self._affine)
-        self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.triples, self.arrays))
-
-    @classmethod
-    @torch.no_grad()
-    def of(cls, index: EmbeddingIndex, graph: KnowledgeGraph, weights: LinkWeights) -> "LinkPredictor":
-        """Build the link predictor of a graph from a model's entity embeddings."""
-        vectors = index.vectors.float().cpu().contiguous()
-        arrays = edges_of(graph)
-        groups = tuple(map(contiguous, same_tail_ranges(arrays)))
-        step = -(-len(vectors) // LEVEL_SAMPLE)
-        return cls(graph, index, weights, vectors, TriplesByRelation.of(graph), arrays, groups, vectors[::step])
+        self.rules = lru_cache(maxsize=4096)(partial(Rules.of, self.triples))
 
     def copy(self, weights: LinkWeights | None = None) -> "LinkPredictor":
         """Return a copy for another thread, or with other weights; caches are shared."""
         other = copy(self)
-        other.weights = self.weights if weights is None else weights
-        other._allocate_scratch()
+        other.weights = weights or self.weights
+        other.scratch = self.triples.scratch()
         return other
-
-    def _allocate_scratch(self) -> None:
-        count = len(self.triples.tails)
-        self._scratch = (np.zeros(count, np.float32), np.empty(count, np.int64))
 
     def _popularity(self, relation: int) -> Scores:
         """Features of each entity as a tail of a relation: log share, whether it is one, log count."""
@@ -132,7 +101,6 @@ class LinkPredictor:
         return 1.0 / torch.cat(list(chunks)).clamp(min=1e-6)
 
     def _project(self, vectors: torch.Tensor, relation: int) -> torch.Tensor:
-        """Project the embeddings (n, d) along a relation."""
         encoder = self.index.encoder
         relations = torch.full((len(vectors),), relation, device=encoder.device)
         projected: torch.Tensor = encoder.projection(vectors.to(encoder.device), relations)
@@ -145,16 +113,13 @@ class LinkPredictor:
         return self._project(torch.eye(self.vectors.shape[1]), relation) - shift, shift
 
     def _known_tails(self, heads: Ids, relation: int) -> Ids:
-        """Count the known tails of each head."""
         return np.array([len(self.graph.tails_of(head, relation)) for head in heads.tolist()])
 
     def evidence(self, source: Scores, relation: int) -> LinkEvidence:
         """Compute the features of links from a source distribution (entities,), which has a score above 0."""
-        least = np.float32(LEAST_SOURCE * source.max())
-        similarity = similar_entities(self.arrays, self.groups, source, least, *self._scratch)
-        known, votes = pass_on(*self.triples.of_relation(relation), source, similarity)
-        best = np.flatnonzero(source >= least)
-        by_rules = self.rules(relation).apply(self.arrays, best, source[best] / source.max(), self._scratch)
+        known, votes = self.triples.votes(source, relation, self.scratch)
+        best = np.flatnonzero(source >= np.float32(LEAST_SOURCE * source.max()))
+        by_rules = self.rules(relation).apply(self.triples.edges, best, source[best] / source.max(), self.scratch)
         logarithms = (np.log(votes + np.float32(NO_VOTE)), np.log(by_rules + np.float32(NO_RULE)))
         return LinkEvidence(known, *logarithms, self.popularity(relation))
 
@@ -181,7 +146,7 @@ class LinkPredictor:
         heads: Ids,
         relation: int,
         evidence: LinkEvidence,
-        tails: slice | Ids | None = None,
+        tails: slice | Ids = slice(None),
         *,
         anchored: bool = False,
     ) -> torch.Tensor:
@@ -189,21 +154,21 @@ class LinkPredictor:
 
         anchored: the query names the heads.
         """
-        weights, columns = self.weights, slice(None) if tails is None else tails
+        weights = self.weights
         tail_weights = np.array([weights.popularity, weights.is_tail, weights.log_tail_count], np.float32)
-        of_tail = tail_weights @ evidence.popularity[:, columns]
-        of_tail += weights.vote * evidence.vote[columns] + weights.rules * evidence.rules[columns]
-        of_tail += np.float32(weights.bias + weights.offset(relation))
+        of_tail = tail_weights @ evidence.popularity[:, tails]
+        of_tail += weights.vote * evidence.vote[tails] + weights.rules * evidence.rules[tails]
+        of_tail += np.float32(weights.bias + (weights.offsets[relation] if weights.offsets else 0.0))
         projected, level = self._projected_heads(heads, relation)
         known_tails = self._known_tails(heads, relation)
         counted = weights.log_known_tails * np.log1p(known_tails)
         counted = counted + weights.anchored_without_tail * (anchored & (known_tails == 0))
         of_head = weights.level * level + torch.from_numpy(counted.astype(np.float32))
-        vectors = self.vectors[columns]
+        vectors = self.vectors[tails]
         log_odds = torch.addmm(torch.from_numpy(of_tail), projected * weights.cosine, vectors.t())
         if weights.inverse_cosine:
             products, shift = self._inverse_cosine_parts(heads, relation)
-            cosines, lengths = torch.addmm(shift, products, vectors.t()), self.inverse_lengths(relation ^ 1)[columns]
+            cosines, lengths = torch.addmm(shift, products, vectors.t()), self.inverse_lengths(relation ^ 1)[tails]
             log_odds.addcmul_(cosines, lengths, value=weights.inverse_cosine)
         return log_odds.add_(of_head[:, None])
 
@@ -238,11 +203,9 @@ class CosineLinks:
 
     @property
     def graph(self) -> KnowledgeGraph:
-        """The known triples."""
         return self.triples.graph
 
     def evidence(self, source: Scores, relation: int) -> LinkEvidence:
-        """Compute the scores of known links from a source distribution."""
         no_votes = np.zeros_like(source)
         known, _ = pass_on(*self.triples.of_relation(relation), source, no_votes)
         return LinkEvidence(known, no_votes, no_votes, no_votes)
@@ -251,7 +214,6 @@ class CosineLinks:
     def probabilities(
         self, heads: Ids, relation: int, evidence: LinkEvidence, tails: slice | Ids, *, anchored: bool
     ) -> torch.Tensor:
-        """Probability of the link from each head to each tail entity, known triples aside: (heads, tails)."""
         del evidence, anchored  # features of LinkPredictor
         vectors, device = self.index.vectors, self.index.encoder.device
         relations = torch.full((len(heads),), relation, device=device)
@@ -260,6 +222,5 @@ class CosineLinks:
         return torch.from_numpy(np.clip(self.calibrate(cosines), 1e-6, 1 - 1e-6).astype(np.float32))
 
 
-def _cache_size(numbers: int) -> int:
-    """Return for how many relations this many numbers are cached."""
+def _cache_size(numbers: int) -> int:  # relations for which this many numbers each are cached
     return max(LEAST_CACHED, min(MOST_CACHED, CACHE // numbers))

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.base import Predictor, QueryPredictor, Scores
 from halfgraph.prediction.baselines import TriplesByRelation
-from halfgraph.prediction.calibration import Calibration
+from halfgraph.prediction.calibration import MAKE_AGAIN, Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex, EmbeddingPredictor
 from halfgraph.prediction.ensemble import EnsemblePredictor, EnsembleWeights, EntityPriors, fit_ensemble, weights_for
 from halfgraph.prediction.link_executor import BEAM, LinkExecutor
@@ -59,10 +59,7 @@ class FittedWeights:
     ensemble: Mapping[str, EnsembleWeights]  # by the structure's short name
 
     def save(self, run: Path) -> None:
-        """Write the weights to the run folder."""
-        ensemble = {name: weights.to_dict() for name, weights in self.ensemble.items()}
-        values = {"format": FORMAT, "links": self.links.to_dict(), "ensemble": ensemble}
-        write_atomically(run / FILE, json.dumps(values))
+        write_atomically(run / FILE, json.dumps({"format": FORMAT, **asdict(self)}))
 
     @classmethod
     def load(cls, run: Path) -> "FittedWeights | None":
@@ -76,10 +73,10 @@ class FittedWeights:
                 raise ValueError(f"it has format {values['format']}, and this version reads 4 and {FORMAT}")
             values = _with_new_keys(values)
             ensemble = {name: EnsembleWeights.from_dict(weights) for name, weights in values["ensemble"].items()}
-            return cls(LinkWeights.from_dict(values["links"]), ensemble)
+            links = values["links"]
+            return cls(LinkWeights(**{**links, "offsets": tuple(links["offsets"])}), ensemble)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            problem = f"cannot be read: {error}"
-            raise FolderError(path, problem, advice="Make it again: halfgraph calibrate RUN") from error
+            raise FolderError(path, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
 
 
 def _with_new_keys(values: Any) -> Any:
@@ -104,7 +101,6 @@ class Predictors:
 
     @property
     def encoder(self) -> Encoder:
-        """The model."""
         return self.index.encoder
 
     @property
@@ -125,18 +121,15 @@ class Predictors:
 
     @cached_property
     def links(self) -> LinkPredictor:
-        """The link predictor of the known graph."""
         assert self.fitted is not None, "the mode is available"
-        return LinkPredictor.of(self.index, self.known, self.fitted.links)
+        return LinkPredictor(self.index, self.known, self.fitted.links)
 
     @cached_property
     def priors(self) -> EntityPriors:
-        """What is known of the entities, whatever the query."""
         return EntityPriors.of(self.known)
 
     @cached_property
     def triples(self) -> TriplesByRelation:
-        """The known triples by relation."""
         return TriplesByRelation.of(self.known) if self.fitted is None else self.links.triples
 
     def link_executor(self) -> LinkExecutor:
@@ -219,7 +212,7 @@ def fit_weights(
     if not graph.has_split or len(graph.valid.tails) < LEAST_HELD_OUT:
         return None
     index = EmbeddingIndex.of(encoder)
-    unfitted = LinkPredictor.of(index, graph.train, LinkWeights())
+    unfitted = LinkPredictor(index, graph.train, LinkWeights())
     weights = fit_link_weights(unfitted, graph.valid, seed, pairs=affordable(PAIRS, graph))
     links = QueryPredictor(LINKS, lambda: LinkExecutor(unfitted.copy(weights)).scores)
     sample = [_sample(structure, affordable(QUESTIONS, graph), seed) for structure in questions]

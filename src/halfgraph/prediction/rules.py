@@ -37,28 +37,27 @@ class Rules:
         return len(self.first)
 
     @classmethod
-    def of(cls, triples: TriplesByRelation, arrays: tuple[Any, ...], relation: int) -> "Rules":
+    def of(cls, triples: TriplesByRelation, relation: int) -> "Rules":
         """Mine the rules of a relation; the same ones each time."""
         rng = np.random.default_rng(relation)
         heads, tails = (ends.astype(np.int64) for ends in triples.of_relation(relation))
         sample = rng.permutation(len(heads))[:TRIPLES]
         base = triples.graph.relation_count + 1
-        pairs, paths = paths_between(arrays, heads[sample], tails[sample], relation, base, BUSY)
+        pairs, paths = paths_between(triples.edges, heads[sample], tails[sample], relation, base, BUSY)
         once_each = np.unique(pairs * base**2 + paths) % base**2  # once for each pair
         candidates, counts = np.unique(once_each, return_counts=True)
         most = np.argsort(-counts, kind="stable")[:CANDIDATES]
         candidates = candidates[most[counts[most] >= LEAST_PAIRS]]
         first, second = candidates // base, candidates % base - 1
         some_heads = rng.permutation(np.unique(heads))[:HEADS]
-        hits, totals = count_hits(arrays, some_heads, relation, first, second, VISITS)
+        hits, totals = count_hits(triples.edges, some_heads, relation, first, second, VISITS)
         confidence = np.minimum(hits / (totals + SMOOTHING), MOST_CONFIDENCE).astype(np.float32)
         best = np.argsort(-confidence, kind="stable")[:MOST_RULES]
         best = best[confidence[best] >= LEAST_CONFIDENCE]
         return cls(first[best], second[best], confidence[best])
 
-    def apply(self, arrays: tuple[Any, ...], sources: Ids, weights: Scores, scratch: tuple[Scores, Ids]) -> Scores:
+    def apply(self, edges: tuple[Any, ...], sources: Ids, weights: Scores, scratch: tuple[Scores, Ids]) -> Scores:
         """Probability of each entity by the rules alone, from weighted sources, rules being independent."""
-        probabilities: Scores = noisy_or(
-            arrays, sources, weights, self.first, self.second, self.confidence, VISITS, *scratch
-        )
+        rules = (self.first, self.second, self.confidence)
+        probabilities: Scores = noisy_or(edges, sources, weights, *rules, VISITS, *scratch)
         return probabilities
