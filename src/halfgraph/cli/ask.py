@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 from halfgraph.cli.options import Json, RunFolder, RunGraph, View
 from halfgraph.cli.output import note, print_answers, print_json, print_witness
@@ -20,50 +20,31 @@ if TYPE_CHECKING:
 def ask(
     run: RunFolder,
     sparql: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.", show_default=False
-        ),
+        str | None, Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
     ] = None,
     graph: RunGraph = None,
-    top: Annotated[int, typer.Option(help="Number of predicted answers.")] = 10,
+    top: Annotated[int, Option(help="Number of predicted answers.")] = 10,
     view: View = "whole",
     mode: Annotated[
-        Mode | None,
-        typer.Option(help="How answers are predicted (default: ensemble, if the run has it).", show_default=False),
+        Mode | None, Option(help="How answers are predicted (default: ensemble, if the run has it).")
     ] = None,
-    min_confidence: Annotated[
-        float | None, typer.Option(help="Hide predictions below this confidence (0 to 1).", show_default=False)
-    ] = None,
-    any_type: Annotated[bool, typer.Option("--any-type", help="Predict entities of every type.")] = False,
-    explain: Annotated[
-        str | None,
-        typer.Option(metavar="ENTITY", help="Explain why this entity is an answer.", show_default=False),
-    ] = None,
-    heads: Annotated[bool, typer.Option("--heads", help="Show the attention weights of every head.")] = False,
+    min_confidence: Annotated[float | None, Option(help="Hide predictions below this confidence (0 to 1).")] = None,
+    any_type: Annotated[bool, Option("--any-type", help="Predict entities of every type.")] = False,
+    explain: Annotated[str | None, Option(metavar="ENTITY", help="Explain why this entity is an answer.")] = None,
+    heads: Annotated[bool, Option("--heads", help="Show the attention weights of every head.")] = False,
     missing_as: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE.nq", help="Write the missing triples behind the predictions as N-Quads.", show_default=False
-        ),
+        Path | None, Option(metavar="FILE.nq", help="Write the missing triples behind the predictions as N-Quads.")
     ] = None,
     batch: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Answer a file with one query per line; print JSON lines.", show_default=False
-        ),
+        Path | None, Option(metavar="FILE", help="Answer a file with one query per line; print JSON lines.")
     ] = None,
     format: Annotated[  # noqa: A002
-        Literal["json", "xml", "csv", "tsv"] | None,
-        typer.Option(help="Print SPARQL results in this W3C format.", show_default=False),
+        Literal["json", "xml", "csv", "tsv"] | None, Option(help="Print SPARQL results in this W3C format.")
     ] = None,
     annotate: Annotated[
-        bool, typer.Option("--annotate", help="With --format: add columns ?_score, ?_confidence, ?_source.")
+        bool, Option("--annotate", help="With --format: add columns ?_score, ?_confidence, ?_source.")
     ] = False,
-    time_limit: Annotated[
-        float | None,
-        typer.Option(metavar="SECONDS", help="Time limit for exact answers.", show_default=False),
-    ] = None,
+    time_limit: Annotated[float | None, Option(metavar="SECONDS", help="Time limit for exact answers.")] = None,
     json: Json = False,
 ) -> None:
     """Answer a SPARQL query: exact answers, then predictions.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from halfgraph.cli.options import Json, Out, Quiet, Seed
 from halfgraph.cli.output import note, print_json, print_table, progress
@@ -20,56 +20,50 @@ if TYPE_CHECKING:
 Keep = Literal["keep", "drop"]
 TypesOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--types",
         help="How an entity gets its one type: 'nearest' (nearest common superclass of its stated types), 'top' "
         "(their class just below the root), 'one' (one type for all), or a file with two columns: entity, type.",
     ),
 ]
 UntypedOption = Annotated[
-    Literal["vote", "thing"],
-    typer.Option(help="Type of an entity without a stated type: a vote by its relations, or Thing."),
+    Literal["vote", "thing"], Option(help="Type of an entity without a stated type: a vote by its relations, or Thing.")
 ]
-SmallestOption = Annotated[int, typer.Option(min=1, help="Replace types with fewer entities by Thing.")]
-PageOption = Annotated[int, typer.Option(min=1, help="Endpoint: rows per request.")]
-PauseOption = Annotated[float, typer.Option(min=0.0, help="Endpoint: seconds between two requests.")]
+SmallestOption = Annotated[int, Option(min=1, help="Replace types with fewer entities by Thing.")]
+PageOption = Annotated[int, Option(min=1, help="Endpoint: rows per request.")]
+PauseOption = Annotated[float, Option(min=0.0, help="Endpoint: seconds between two requests.")]
 
 
 def import_(
     sources: Annotated[
         list[str],
-        typer.Argument(
+        Argument(
             metavar="SOURCE",
             help="RDF, TSV or CSV files (also .gz), a folder with train/valid/test files, the URL of a SPARQL "
             "endpoint, - for standard input, or 'demo'.",
-            show_default=False,
         ),
     ],
     out: Out,
     format: Annotated[  # noqa: A002
-        str | None, typer.Option(help="File format, if the file extension does not tell it.", show_default=False)
+        str | None, Option(help="File format, if the file extension does not tell it.")
     ] = None,
     types: TypesOption = "nearest",
-    labels: Annotated[list[Path], typer.Option(help="File with two columns: name, label.")] = [],  # noqa: B006
-    language: Annotated[str, typer.Option(help="Preferred language of labels.")] = "en",
+    labels: Annotated[list[Path], Option(help="File with two columns: name, label.")] = [],  # noqa: B006
+    language: Annotated[str, Option(help="Preferred language of labels.")] = "en",
     untyped: UntypedOption = "vote",
     smallest_type: SmallestOption = 1,
-    blank_nodes: Annotated[Keep, typer.Option(help="Keep blank nodes as entities, or drop them.")] = "keep",
-    self_loops: Annotated[Keep, typer.Option(help="Keep triples from an entity to itself, or drop them.")] = "keep",
+    blank_nodes: Annotated[Keep, Option(help="Keep blank nodes as entities, or drop them.")] = "keep",
+    self_loops: Annotated[Keep, Option(help="Keep triples from an entity to itself, or drop them.")] = "keep",
     schema: Annotated[
         Literal["aside", "use"],
-        typer.Option(help="Statements about the vocabulary (subClassOf, domain, ...): only store, or learn them."),
+        Option(help="Statements about the vocabulary (subClassOf, domain, ...): only store, or learn them."),
     ] = "aside",
-    base: Annotated[str, typer.Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
-    header: Annotated[bool, typer.Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
-    split: Annotated[
-        str | None, typer.Option(help="Split into train/valid/test, for example 90/1/9.", show_default=False)
-    ] = None,
+    base: Annotated[str, Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
+    header: Annotated[bool, Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
+    skip_bad: Annotated[bool, Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
+    split: Annotated[str | None, Option(help="Split into train/valid/test, for example 90/1/9.")] = None,
     seed: Seed = 0,
-    endpoint_graph: Annotated[
-        str | None, typer.Option(help="Endpoint: named graph to read.", show_default=False)
-    ] = None,
+    endpoint_graph: Annotated[str | None, Option(help="Endpoint: named graph to read.")] = None,
     page_size: PageOption = 10_000,
     pause: PauseOption = 0.5,
     json: Json = False,
@@ -174,23 +168,17 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
 
 
 def build(
-    source: Annotated[str, typer.Argument(metavar="SOURCE", help="Graph folder, or the URL of a SPARQL endpoint.")],
+    source: Annotated[str, Argument(metavar="SOURCE", help="Graph folder, or the URL of a SPARQL endpoint.")],
     out: Out,
-    seeds: Annotated[
-        Path | None, typer.Option(help="File with the seed entities, one per line.", show_default=False)
-    ] = None,
-    seeds_query: Annotated[
-        str | None, typer.Option(help="SPARQL SELECT query that returns the seed entities.", show_default=False)
-    ] = None,
-    hops: Annotated[int, typer.Option(min=1, help="Maximum distance from the seeds, in either direction.")] = 2,
-    namespace: Annotated[
-        str | None, typer.Option(help="Keep only predicates whose IRI begins with this.", show_default=False)
-    ] = None,
-    degree: Annotated[int, typer.Option(min=1, help="Minimum degree of an entity.")] = 1,
+    seeds: Annotated[Path | None, Option(help="File with the seed entities, one per line.")] = None,
+    seeds_query: Annotated[str | None, Option(help="SPARQL SELECT query that returns the seed entities.")] = None,
+    hops: Annotated[int, Option(min=1, help="Maximum distance from the seeds, in either direction.")] = 2,
+    namespace: Annotated[str | None, Option(help="Keep only predicates whose IRI begins with this.")] = None,
+    degree: Annotated[int, Option(min=1, help="Minimum degree of an entity.")] = 1,
     types: TypesOption = "nearest",
     untyped: UntypedOption = "vote",
     smallest_type: SmallestOption = 1,
-    split: Annotated[str, typer.Option(help="Split into train/valid/test.")] = "90/1/9",
+    split: Annotated[str, Option(help="Split into train/valid/test.")] = "90/1/9",
     seed: Seed = 0,
     page_size: PageOption = 10_000,
     pause: PauseOption = 0.5,

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 import typer
+from typer import Option
 
 from halfgraph import __version__
 from halfgraph.cli.ask import ask
@@ -22,11 +23,7 @@ from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
-    name="halfgraph",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-    pretty_exceptions_enable=False,
+    name="halfgraph", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
 )
 
 
@@ -38,7 +35,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+    _: bool = Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
 ) -> None:
     """Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions.
 

@@ -7,29 +7,23 @@ are therefore written here again; tests/cli/test_options.py compares them with t
 from pathlib import Path
 from typing import Annotated, Literal
 
-import typer
+from typer import Argument, Option
 
 ViewName = Literal["whole", "known", "train"]
 RecipeName = Literal["default", "paper"]
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no progress and no tables.")]
-Out = Annotated[Path, typer.Option("--out", "-o", help="Folder to create.", show_default=False)]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of everything random.")]
-GraphFolder = Annotated[Path, typer.Argument(metavar="GRAPH", help="Graph folder.", show_default=False)]
-RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a trained run.", show_default=False)]
-GraphOption = Annotated[Path, typer.Option("--graph", "-g", help="Graph folder.", show_default=False)]
-RunGraph = Annotated[
-    Path | None,
-    typer.Option("--graph", "-g", help="Graph folder, if it has moved since training.", show_default=False),
-]
-Limit = Annotated[
-    int | None,
-    typer.Option(min=1, help="Use at most this many questions of each query structure.", show_default=False),
-]
-Threads = Annotated[int | None, typer.Option(min=1, help="Number of threads (default: all cores).", show_default=False)]
-View = Annotated[ViewName, typer.Option(help="Triples that count as known: all, train and valid, or train only.")]
-Recipe = Annotated[RecipeName, typer.Option(help="Training recipe; 'paper' is the one of the paper.")]
+Json = Annotated[bool, Option("--json", help="Print JSON instead of tables.")]
+Quiet = Annotated[bool, Option("--quiet", "-q", help="Print no progress and no tables.")]
+Out = Annotated[Path, Option("--out", "-o", help="Folder to create.")]
+Seed = Annotated[int, Option(min=0, help="Seed of everything random.")]
+GraphFolder = Annotated[Path, Argument(metavar="GRAPH", help="Graph folder.")]
+RunFolder = Annotated[Path, Argument(metavar="RUN", help="Folder of a trained run.")]
+GraphOption = Annotated[Path, Option("--graph", "-g", help="Graph folder.")]
+RunGraph = Annotated[Path | None, Option("--graph", "-g", help="Graph folder, if it has moved since training.")]
+Limit = Annotated[int | None, Option(min=1, help="Use at most this many questions of each query structure.")]
+Threads = Annotated[int | None, Option(min=1, help="Number of threads (default: all cores).")]
+View = Annotated[ViewName, Option(help="Triples that count as known: all, train and valid, or train only.")]
+Recipe = Annotated[RecipeName, Option(help="Training recipe; 'paper' is the one of the paper.")]
 Settings = Annotated[
-    list[str], typer.Option("--set", metavar="NAME=VALUE", help="Change a setting, for example dim=64; repeatable.")
+    list[str], Option("--set", metavar="NAME=VALUE", help="Change a setting, for example dim=64; repeatable.")
 ]

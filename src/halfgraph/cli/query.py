@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Argument, Option
 
 from halfgraph.cli.options import GraphFolder, Json, View
 from halfgraph.cli.output import note, print_json, print_table
@@ -12,11 +12,9 @@ from halfgraph.cli.output import note, print_json, print_table
 
 def query(
     folder: GraphFolder,
-    sparql: Annotated[
-        str, typer.Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
-    ],
+    sparql: Annotated[str, Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")],
     view: View = "whole",
-    top: Annotated[int, typer.Option(min=1, help="Number of answers to show.")] = 10,
+    top: Annotated[int, Option(min=1, help="Number of answers to show.")] = 10,
     json: Json = False,
 ) -> None:
     """Show how a SPARQL query is read, and answer it exactly.

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Option
 
 from halfgraph.cli.options import RunFolder, RunGraph, View
 from halfgraph.cli.output import note
@@ -19,17 +20,15 @@ if TYPE_CHECKING:
 def serve(
     run: RunFolder,
     graph: RunGraph = None,
-    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 admits other machines.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 picks a free one.")] = 8000,
+    host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 admits other machines.")] = "127.0.0.1",
+    port: Annotated[int, Option(help="Port to listen on; 0 picks a free one.")] = 8000,
     view: View = "whole",
-    workers: Annotated[int, typer.Option(help="Number of queries that run at the same time.")] = 2,
-    queue: Annotated[int, typer.Option(help="Number of queries that may wait for a worker.")] = 64,
-    time_limit: Annotated[float, typer.Option(help="Seconds that a query may take.")] = 30.0,
-    rows: Annotated[int, typer.Option(help="Maximum number of rows in an answer.")] = 10_000,
-    memory: Annotated[int, typer.Option(help="Megabytes of memory that a query may take.")] = 2_000,
-    log: Annotated[
-        Literal["plain", "json", "none"], typer.Option(help="Format of the request log on stderr.")
-    ] = "plain",
+    workers: Annotated[int, Option(help="Number of queries that run at the same time.")] = 2,
+    queue: Annotated[int, Option(help="Number of queries that may wait for a worker.")] = 64,
+    time_limit: Annotated[float, Option(help="Seconds that a query may take.")] = 30.0,
+    rows: Annotated[int, Option(help="Maximum number of rows in an answer.")] = 10_000,
+    memory: Annotated[int, Option(help="Megabytes of memory that a query may take.")] = 2_000,
+    log: Annotated[Literal["plain", "json", "none"], Option(help="Format of the request log on stderr.")] = "plain",
 ) -> None:
     """Serve a trained run over HTTP.
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from halfgraph.cli.options import GraphFolder, Json
 from halfgraph.cli.output import print_json, print_table
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 def stats(
     folder: GraphFolder,
     json: Json = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="Write a picture of degrees and types to this file.", show_default=False)
-    ] = None,
+    plot: Annotated[Path | None, Option(help="Write a picture of degrees and types to this file.")] = None,
 ) -> None:
     """Describe a graph.
 

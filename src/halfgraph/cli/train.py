@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from halfgraph.cli.options import GraphFolder, Json, Out, Quiet, Recipe, Seed, Settings, Threads
 from halfgraph.cli.output import note, print_json, print_table, progress
@@ -21,35 +21,27 @@ def train(
     out: Out,
     questions: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="WORKLOAD",
-            help="Workload folder; by default questions are sampled during training.",
-            show_default=False,
-        ),
+        Argument(metavar="WORKLOAD", help="Workload folder; by default questions are sampled during training."),
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="cga, gqe, transe, bilinear, or a row of the paper's Table 2, for example 'CGA+KG+4[min]' "
-            "(default: the model of --config, else cga).",
-            show_default=False,
+            "(default: the model of --config, else cga)."
         ),
     ] = None,
     recipe: Recipe = "default",
     minutes: Annotated[
-        float | None,
-        typer.Option(min=0.0, help="Training time (default: 5, unless --steps is given).", show_default=False),
+        float | None, Option(min=0.0, help="Training time (default: 5, unless --steps is given).")
     ] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Number of training steps.", show_default=False)] = None,
+    steps: Annotated[int | None, Option(min=1, help="Number of training steps.")] = None,
     settings: Settings = [],  # noqa: B006
-    config: Annotated[
-        Path | None, typer.Option(help="TOML file with settings, for example a run's config.toml.", show_default=False)
-    ] = None,
+    config: Annotated[Path | None, Option(help="TOML file with settings, for example a run's config.toml.")] = None,
     threads: Threads = None,
-    device: Annotated[str, typer.Option(help="cpu, or cuda if there is a GPU.")] = "cpu",
+    device: Annotated[str, Option(help="cpu, or cuda if there is a GPU.")] = "cpu",
     seed: Seed = 0,
-    patience: Annotated[int, typer.Option(min=1, help="Stop after this many validations without improvement.")] = 4,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
+    patience: Annotated[int, Option(min=1, help="Stop after this many validations without improvement.")] = 4,
+    resume: Annotated[bool, Option("--resume", help="Continue an interrupted run.")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from halfgraph.cli.options import GraphFolder, GraphOption, Json, Limit, Out, Quiet, Seed
 from halfgraph.cli.output import note, print_json, print_table, progress
@@ -24,33 +25,26 @@ workload = typer.Typer(
 def sample(
     folder: GraphFolder,
     out: Out,
-    two_edges: Annotated[int, typer.Option(min=0, help="Training questions with 2 edges, in total.")] = 1_000_000,
-    three_edges: Annotated[int, typer.Option(min=0, help="Training questions with 3 edges, in total.")] = 1_000_000,
-    valid: Annotated[int, typer.Option(min=0, help="Validation questions per query structure.")] = 1_000,
-    test: Annotated[int, typer.Option(min=0, help="Test questions per query structure.")] = 10_000,
+    two_edges: Annotated[int, Option(min=0, help="Training questions with 2 edges, in total.")] = 1_000_000,
+    three_edges: Annotated[int, Option(min=0, help="Training questions with 3 edges, in total.")] = 1_000_000,
+    valid: Annotated[int, Option(min=0, help="Validation questions per query structure.")] = 1_000,
+    test: Annotated[int, Option(min=0, help="Test questions per query structure.")] = 10_000,
     neighbourhoods: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Training neighbourhoods per size, 4 to 7 (default: the number of entities).",
-            show_default=False,
-        ),
+        int | None, Option(min=0, help="Training neighbourhoods per size, 4 to 7 (default: the number of entities).")
     ] = None,
     structures: Annotated[
-        str, typer.Option(help="Query structures to sample, by either name (pi or 3-inter_chain).")
+        str, Option(help="Query structures to sample, by either name (pi or 3-inter_chain).")
     ] = "1p,2p,3p,2i,3i,pi,ip",
     uniform: Annotated[
         Literal["answers", "relations", "triples"],
-        typer.Option(help="Sample the target edge uniformly over answers, relations or triples."),
+        Option(help="Sample the target edge uniformly over answers, relations or triples."),
     ] = "answers",
     negatives: Annotated[
-        int, typer.Option(min=0, help="Maximum number of negatives, and of hard negatives, per held-out question.")
+        int, Option(min=0, help="Maximum number of negatives, and of hard negatives, per held-out question.")
     ] = 1_000,
-    one_in: Annotated[int, typer.Option(min=1, help="One held-out question in this many gets all negatives.")] = 10,
+    one_in: Annotated[int, Option(min=1, help="One held-out question in this many gets all negatives.")] = 10,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(min=1, help="Number of threads (default: all cores).", show_default=False)
-    ] = None,
+    workers: Annotated[int | None, Option(min=1, help="Number of threads (default: all cores).")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -138,16 +132,13 @@ def _print_questions(made: "Workload") -> None:
 
 @workload.command("export")
 def export_(
-    folder: Annotated[Path, typer.Argument(metavar="WORKLOAD", help="Workload folder.", show_default=False)],
+    folder: Annotated[Path, Argument(metavar="WORKLOAD", help="Workload folder.")],
     graph: GraphOption,
     out: Annotated[
-        Path,
-        typer.Option("--out", "-o", help="File to write, gzipped if it ends in .gz; - for standard output."),
+        Path, Option("--out", "-o", help="File to write, gzipped if it ends in .gz; - for standard output.")
     ],
-    split: Annotated[Literal["train", "valid", "test"], typer.Option(help="Split of the questions.")] = "test",
-    structures: Annotated[
-        str, typer.Option(help="Query structures, by either name (default: all).", show_default=False)
-    ] = "",
+    split: Annotated[Literal["train", "valid", "test"], Option(help="Split of the questions.")] = "test",
+    structures: Annotated[str, Option(help="Query structures, by either name (default: all).")] = "",
     limit: Limit = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -178,20 +169,19 @@ def export_(
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="FILE",
             help="JSON lines (also .gz), or a file or folder of pickles as published by Query2Box and KGReasoning.",
-            show_default=False,
         ),
     ],
     graph: GraphOption,
     out: Out,
     split: Annotated[
         Literal["auto", "valid", "test"],
-        typer.Option(help="Split of the questions; 'auto' infers it from their answers or file names."),
+        Option(help="Split of the questions; 'auto' infers it from their answers or file names."),
     ] = "auto",
     verify: Annotated[
-        bool, typer.Option("--verify", help="Recompute every easy and hard answer; exit with 1 if one differs.")
+        bool, Option("--verify", help="Recompute every easy and hard answer; exit with 1 if one differs.")
     ] = False,
     json: Json = False,
     quiet: Quiet = False,
