@@ -10,6 +10,7 @@ from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
 
 import halfgraph
 from halfgraph.cli import main
+from halfgraph.prediction.modes import MODES
 from small_runs import people
 
 QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
@@ -116,7 +117,6 @@ def test_a_query_may_come_from_standard_input(run):
         (["SELECT ?x { ?x <livesIn> <citty1> }"], "Did you mean :city1"),
         ([QUERY, "--top", "0"], "--top: must be at least 1"),
         ([QUERY, "--min-confidence", "2"], "--min-confidence"),
-        ([QUERY, "--mode", "magic"], "--mode"),
         ([QUERY, "--explain", "nobody at all"], "no entity"),
         ([QUERY, "--time-limit", "0"], "--time-limit"),
         ([f"SELECT ?x {{ ?x <livesIn> <city1> {'# ' * 5_000_000}"], "longer than"),
@@ -134,6 +134,13 @@ def test_what_cannot_be_done_is_one_clear_line(run, capsys, arguments, said):
     assert out == ""
     assert said in err
     assert len(err.splitlines()) == 1
+
+
+def test_an_unknown_mode_is_a_usage_error_that_lists_the_modes(tmp_path, capsys):
+    code, out, err = asked(capsys, tmp_path, QUERY, "--mode", "magic")
+    assert (code, out) == (2, "")
+    assert "Invalid value for '--mode'" in err
+    assert all(mode in err for mode in MODES)
 
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "provenance.json", "confidence.json"])

@@ -405,7 +405,7 @@ def refused_program(done: subprocess.CompletedProcess[str], *said: str) -> None:
 def test_a_limit_on_file_sizes_gets_one_line(tmp_path: Path, big: Path, most: int) -> None:
     before = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))"
     done = program("import", str(big), "--out", "out", before=before, cwd=tmp_path)
-    refused_program(done, "out: cannot be written: File too large", "Nothing was kept")
+    refused_program(done, "out: cannot be written: File too large", "No files were kept")
     assert list(tmp_path.iterdir()) == [big]
 
 

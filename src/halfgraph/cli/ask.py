@@ -4,12 +4,12 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Argument, Option
+from typer import Option
 
 from halfgraph.cli.options import Json, RunFolder, RunGraph, View
 from halfgraph.cli.output import note, print_answers, print_json, print_witness
-from halfgraph.cli.query import sparql_text
-from halfgraph.errors import InputError, SettingError
+from halfgraph.cli.query import SPARQL, read_text, sparql_text
+from halfgraph.errors import SettingError
 from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 def ask(
     run: RunFolder,
-    sparql: Annotated[
-        str | None, Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
-    ] = None,
+    sparql: Annotated[str | None, SPARQL] = None,
     graph: RunGraph = None,
     top: Annotated[int, Option(help="Number of predicted answers.")] = 10,
     view: View = "whole",
@@ -51,9 +49,10 @@ def ask(
 
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """
-    _check(sparql, batch, top)
     from halfgraph.api import load
 
+    if (sparql is None) == (batch is None):
+        raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
     engine = load(run, graph, view, time_limit=time_limit)
     if batch is not None:
         _batch(engine, batch, top, any_type)
@@ -78,22 +77,9 @@ def ask(
         print_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
 
 
-def _check(sparql: str | None, batch: Path | None, top: int) -> None:
-    if (sparql is None) == (batch is None):
-        raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
-    if top < 1:
-        raise SettingError("--top", f"must be at least 1, found {top}")
-
-
 def _batch(engine: "Engine", path: Path, top: int, any_type: bool) -> None:
     """Print the answers to each line of a file as a line of JSON."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(
-            f"cannot be read: {error}", path=path, advice="Pass a file with one query per line."
-        ) from error
-    texts = [line for line in lines if line.strip()]
+    texts = [line for line in read_text(path).splitlines() if line.strip()]
     for first in range(0, len(texts), 1000):
         for answers in engine.ask_batch(texts[first : first + 1000], top, any_type=any_type):
             print_json(answers.to_dict())

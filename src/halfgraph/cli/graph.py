@@ -1,21 +1,23 @@
-"""`halfgraph import` and `halfgraph build`: make a graph folder."""
+"""`halfgraph import`, `build` and `stats`: make a graph folder, and describe it."""
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from halfgraph.cli.options import Json, Out, Quiet, Seed
+from halfgraph.cli.options import GraphFolder, Json, Out, Quiet, Seed
 from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError
 
 if TYPE_CHECKING:
+    from halfgraph.graph.building import SelectionRecipe
     from halfgraph.graph.folder import Graph
     from halfgraph.graph.importing import ImportOptions
-
+    from halfgraph.graph.remote import Endpoint
 
 Keep = Literal["keep", "drop"]
 TypesOption = Annotated[
@@ -75,34 +77,33 @@ def import_(
     """
     from halfgraph.graph.demo import CATALOGUE
     from halfgraph.graph.files import ReadOptions
+    from halfgraph.graph.folder import refuse_existing
     from halfgraph.graph.importing import import_graph, import_named
+    from halfgraph.graph.remote import Endpoint, download
 
+    choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, self_loops=self_loops, seed=seed)
     remote = any("://" in source for source in sources)
-    with progress(quiet or json) as show:
+    if remote:
+        refuse_existing(out, made_by="the graph")
+    with progress(quiet or json) as show, _pages_folder(out) as pages:
 
         def advance(count: int) -> None:
             show("statements", done=count)
 
+        def paths_of(source: str) -> list[Path]:
+            if "://" not in source:
+                return [Path(source)]
+            endpoint = Endpoint(source, page_size=page_size, pause=pause)
+            return download(endpoint, pages, graph=endpoint_graph, progress=advance)
+
         given = None if remote else format  # the pages of an endpoint are N-Triples
         reading = ReadOptions(given, skip_bad, header, blank_nodes, schema, base, remote, advance)
-        choices = _choices(
-            types,
-            split,
-            reading=reading,
-            labels_files=tuple(labels),
-            language=language,
-            untyped=untyped,
-            smallest_type=smallest_type,
-            self_loops=self_loops,
-            seed=seed,
-        )
+        choices = replace(choices, reading=reading, labels_files=tuple(labels), language=language)
         if len(sources) == 1 and sources[0] in CATALOGUE:
             graph = import_named(CATALOGUE[sources[0]](), out, choices, sources[0])
         else:
-            ask = {"page_size": page_size, "pause": pause, "graph": endpoint_graph, "progress": advance}
-            paths = [path for source in sources for path in _paths(source, out, ask)]
+            paths = [path for source in sources for path in paths_of(source)]
             graph = import_graph(paths, out, choices, named=sources if remote else None)
-            shutil.rmtree(_pages(out), ignore_errors=True)
     _print_import(graph, json, quiet)
 
 
@@ -120,33 +121,18 @@ def _choices(types: str, split: str | None, **others: Any) -> "ImportOptions":
     return ImportOptions(types_file=Path(types), split=shares, **others)
 
 
-def _pages(out: Path) -> Path:
-    """Return the folder that keeps the pages of an endpoint until the graph is made, so that an import can resume."""
-    return out.parent / f".{out.name}.pages"
-
-
 @contextlib.contextmanager
-def _kept_if_any(pages: Path) -> Iterator[None]:
-    """Remove the folder of pages if the endpoint failed before it gave one."""
+def _pages_folder(out: Path) -> Iterator[Path]:
+    """Folder for the pages of an endpoint; after an error it stays if it has any, so that the command can resume."""
+    pages = out.parent / f".{out.name}.pages"
     try:
-        yield
+        yield pages
     except HalfgraphError:
-        if not any(pages.glob("pages/*")):
-            shutil.rmtree(pages, ignore_errors=True)
+        with contextlib.suppress(OSError):  # the name may be one that no folder can have
+            if not any(pages.glob("pages/*")):
+                shutil.rmtree(pages)
         raise
-
-
-def _paths(source: str, out: Path, ask: dict[str, Any]) -> list[Path]:
-    """Return the files of a source; an endpoint is downloaded first."""
-    if "://" not in source:
-        return [Path(source)]
-    from halfgraph.graph.folder import refuse_existing
-    from halfgraph.graph.remote import Endpoint, download
-
-    refuse_existing(out, made_by="the graph")
-    endpoint = Endpoint(source, page_size=ask["page_size"], pause=ask["pause"])
-    with _kept_if_any(_pages(out)):
-        return download(endpoint, _pages(out), graph=ask["graph"], progress=ask["progress"])
+    shutil.rmtree(pages, ignore_errors=True)
 
 
 def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
@@ -194,21 +180,22 @@ def build(
     """
     from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds
     from halfgraph.graph.folder import Graph, refuse_existing
+    from halfgraph.graph.remote import Endpoint
 
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:
         raise SettingError("--seeds", "and --seeds-query are both given", advice="Pass one of them.")
     choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, seed=seed)
-    names = read_seeds(seeds) if seeds is not None else None
-    with progress(quiet or json) as show:
+    recipe = SelectionRecipe(None if seeds is None else read_seeds(seeds), hops, namespace, degree)
+    with progress(quiet or json) as show, _pages_folder(out) as pages:
         if "://" in source:
-            ask = {"page_size": page_size, "pause": pause, "progress": lambda count: show("triples", done=count)}
-            large, names = _fetch_neighbourhood(source, out, names, seeds_query, hops, namespace, ask)
+            endpoint = Endpoint(source, page_size=page_size, pause=pause)
+            large, recipe = _download(endpoint, pages, recipe, seeds_query, lambda count: show("triples", done=count))
         else:
             large = Graph.open(source)
-            names = query_seeds(large, _store_query(seeds_query, large)) if seeds_query is not None else names
-        graph = build(large, out, SelectionRecipe(names, hops, namespace, degree), choices, source)
-        shutil.rmtree(_pages(out), ignore_errors=True)
+            if seeds_query is not None:
+                recipe = replace(recipe, seeds=query_seeds(large, _store_query(seeds_query, large)))
+        graph = build(large, out, recipe, choices, source)
     _print_import(graph, json, quiet)
 
 
@@ -224,35 +211,67 @@ def _store_query(text: str, graph: "Graph") -> str:
         raise InputError(error.problem, path="--seeds-query", **place, advice=error.advice) from error
 
 
-def _fetch_neighbourhood(
-    address: str,
-    out: Path,
-    seeds: list[str] | None,
-    query: str | None,
-    hops: int,
-    namespace: str | None,
-    ask: dict[str, Any],
-) -> "tuple[Graph, list[str]]":
-    """Download what an endpoint has around the seeds; return it as a graph, with the seeds that are in it."""
+def _download(
+    endpoint: "Endpoint", pages: Path, recipe: "SelectionRecipe", query: str | None, progress: Callable[[int], None]
+) -> "tuple[Graph, SelectionRecipe]":
+    """Download what an endpoint has around the seeds; return it as a graph, and the recipe with the seeds in it."""
     from pyoxigraph import NamedNode
 
     from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.importing import ImportOptions, import_graph
-    from halfgraph.graph.remote import Endpoint, neighbourhood, select
+    from halfgraph.graph.remote import neighbourhood, select
 
-    endpoint = Endpoint(address, page_size=ask["page_size"], pause=ask["pause"])
+    seeds = recipe.seeds
     if query is not None:
-        firsts = [next(iter(row.values())) for row in select(endpoint, query) if row]
+        firsts = (next(iter(row.values())) for row in select(endpoint, query) if row)
         seeds = sorted({first.value for first in firsts if isinstance(first, NamedNode)})
     if seeds is None:
         problem = "is needed to build from an endpoint"
         raise SettingError("--seeds", problem, advice="Pass --seeds FILE or --seeds-query QUERY.")
-    with _kept_if_any(_pages(out)):
-        pages = neighbourhood(endpoint, seeds, _pages(out), hops=hops, namespace=namespace, progress=ask["progress"])
-    shutil.rmtree(_pages(out) / "graph", ignore_errors=True)
+    files = neighbourhood(endpoint, seeds, pages, hops=recipe.hops, namespace=recipe.namespace, progress=progress)
+    shutil.rmtree(pages / "graph", ignore_errors=True)
     choices = ImportOptions(reading=ReadOptions(one_document=True))
-    graph = import_graph(pages, _pages(out) / "graph", choices, named=[address])
+    graph = import_graph(files, pages / "graph", choices, named=[endpoint.address])
     used = [seed for seed in seeds if seed in graph.entities]
     if len(used) < len(seeds):
         note(f"{len(seeds) - len(used):,} of {len(seeds):,} seeds occur in no triple")
-    return graph, used
+    return graph, replace(recipe, seeds=used)
+
+
+def stats(
+    folder: GraphFolder,
+    json: Json = False,
+    plot: Annotated[Path | None, Option(help="Write a picture of degrees and types to this file.")] = None,
+) -> None:
+    """Describe a graph.
+
+    Prints counts, types, degrees, frequent relations, and leakage between its splits.
+
+    Example: halfgraph stats people --plot people.png
+    """
+    from halfgraph.graph.folder import Graph
+    from halfgraph.graph.statistics import plot_graph, statistics
+    from halfgraph.graph.vocabulary import local_name
+
+    graph = Graph.open(folder)
+    figures = statistics(graph)
+    if plot is not None:
+        plot_graph(graph, plot)
+    if json:
+        print_json(figures)
+        return
+    counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
+    splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
+    print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
+    print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
+    sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
+    title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
+    print_table(title, ["entities", ""], [(count, local_name(name)) for name, count in sizes[:15]])
+    labels = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
+    frequent = [(count, labels[name]) for name, count in figures["frequent_relations"].items()]
+    print_table("\nMost frequent relations", ["triples", ""], frequent)
+    leaks = [(split, *shares.values()) for split, shares in figures["leakage"].items() if shares]
+    if leaks:
+        columns = ["", "another relation", "reversed", "entities not in train"]
+        title = "\nLeakage: share of held-out pairs that train has under another relation, or reversed"
+        print_table(title, columns, leaks)

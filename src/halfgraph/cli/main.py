@@ -4,20 +4,18 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
 
 import typer
-from typer import Option
 
 from halfgraph import __version__
 from halfgraph.cli.ask import ask
 from halfgraph.cli.calibrate import calibrate
 from halfgraph.cli.evaluate import evaluate
-from halfgraph.cli.graph import build, import_
+from halfgraph.cli.graph import build, import_, stats
+from halfgraph.cli.output import note
 from halfgraph.cli.query import query
 from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.serve import serve
-from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
@@ -35,7 +33,7 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
-    _: bool = Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
+    _: bool = typer.Option(False, "--version", callback=_version, is_eager=True, help="Print the version and exit."),
 ) -> None:
     """Answer logical queries over incomplete knowledge graphs: exact answers first, then predictions.
 
@@ -44,17 +42,9 @@ def _options(
 
 
 app.command("import")(import_)
-app.command()(build)
-app.command()(stats)
-app.command()(sample)
+for command in (build, stats, sample, query, train, calibrate, ask, serve, evaluate, reproduce):
+    app.command()(command)
 app.add_typer(workload, name="workload")
-app.command()(query)
-app.command()(train)
-app.command()(calibrate)
-app.command()(ask)
-app.command()(serve)
-app.command()(evaluate)
-app.command()(reproduce)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -66,16 +56,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
             app(args=arguments)
         finally:
             sys.stdout.flush()
-    except HalfgraphError as error:
-        _fail(str(error))
     except BrokenPipeError:  # the reader of our output has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
-    except (OSError, MemoryError) as error:
-        _fail(str(error) or "not enough memory")
-
-
-def _fail(message: str) -> NoReturn:
-    """Print one line on stderr and exit with code 1."""
-    typer.echo("halfgraph: " + " ".join(message.splitlines()), err=True)
-    sys.exit(1)
+    except (HalfgraphError, OSError, MemoryError) as error:
+        note("halfgraph: " + " ".join((str(error) or "not enough memory").splitlines()))
+        sys.exit(1)

@@ -2,7 +2,9 @@
 
 import contextlib
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,23 +22,21 @@ def print_json(value: Any) -> None:
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print a table; numbers are right-aligned with thousands separators."""
+    """Print a title and a table, if there are rows; numbers are right-aligned with thousands separators."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    rows = list(rows)
-    cells = [[Text(_format(value)) for value in row] for row in rows]  # as Text: a name may look like rich's markup
-    numeric = [all(isinstance(row[i], int | float) for row in rows) for i in range(len(columns))] if cells else []
+    rows, console = list(rows), Console()
+    console.print(Text(title, style="bold"), soft_wrap=not console.is_terminal)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for i, column in enumerate(columns):
-        right = bool(numeric) and numeric[i]
-        table.add_column(column, justify="right" if right else "left", overflow="fold", no_wrap=right)
-    for row in cells:
-        table.add_row(*row)
-    console = Console(soft_wrap=False)
-    console.print(Text(title, style="bold"), soft_wrap=True)
-    console.print(table)
+        numeric = all(isinstance(row[i], int | float) for row in rows)
+        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+    for row in rows:
+        table.add_row(*(Text(_format(value)) for value in row))  # as Text: a name may look like rich's markup
+    if rows:
+        console.print(table)
 
 
 def _format(value: Any) -> str:
@@ -46,8 +46,16 @@ def _format(value: Any) -> str:
 
 
 def note(text: str) -> None:
-    """Print a line for people on stderr."""
+    """Print text for people on stderr; on a terminal, long lines are broken between words."""
+    if sys.stderr.isatty():
+        text = "\n".join(_wrap(line, shutil.get_terminal_size().columns) for line in text.split("\n"))
     sys.stderr.write(text + "\n")
+
+
+def _wrap(line: str, width: int) -> str:
+    """Break a line between words; the next lines are indented deeper, under the branches of a drawing."""
+    indent = " " * (len(line) - len(line.lstrip(" │├└─")) + 4)
+    return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
 class ProgressDisplay:
@@ -58,7 +66,7 @@ class ProgressDisplay:
         self._tasks: dict[str, Any] = {}
 
     def __call__(
-        self, task: str, *, done: int | None = None, more: int = 0, total: int | None = None, detail: str = ""
+        self, task: str, total: int | None = None, more: int = 0, *, done: int | None = None, detail: str = ""
     ) -> None:
         """Show that `done` in all, or `more` than before, of `total` are finished."""
         if self._bars is None:
@@ -91,7 +99,7 @@ def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: boo
     """Print the answers, known ones first, then how the query was read and where it fails."""
     from halfgraph.answering.schema import certainty
 
-    known = [("known", _row(row), "", row.type or "", _short(row, short)) for row in answers.known[:MAX_KNOWN]]
+    known = [_known_row(row, short) for row in answers.known[:MAX_KNOWN]]
     predicted = [("predicted", row.label, certainty(row), row.type, short(row.entity)) for row in answers.predicted]
     title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
     score = "confidence" if any(row.confidence is not None for row in answers.predicted) else "score"
@@ -99,34 +107,30 @@ def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: boo
     if len(answers.known) > MAX_KNOWN:
         note(f"... and {len(answers.known) - MAX_KNOWN:,} more known answers; --json or --format gives them all")
     if answers.explanation.empty is not None:
-        note("\n" + "\n".join(why_empty(answers.explanation.empty)))
+        note("\n" + _why_empty(answers.explanation.empty))
     if answers.explanation.nodes:
-        note("\n" + "\n".join(drawing(answers.explanation, heads=heads)))
+        note("\n" + "\n".join(_drawing(answers.explanation, heads)))
     for text in answers.notes:
         note(text)
 
 
-def _row(answer: "KnownAnswer") -> str:
-    return ", ".join(cell.label for cell in answer.row.values())
+def _known_row(answer: "KnownAnswer", short: Callable[[str], str]) -> tuple[str, ...]:
+    """Return the row of a known answer; a literal has no name beside its value."""
+    cells = list(answer.row.values())
+    name = short(answer.entity) if cells[0].type == "uri" else ""
+    return "known", ", ".join(cell.label for cell in cells), "", answer.type or "", name
 
 
-def _short(answer: "KnownAnswer", short: Callable[[str], str]) -> str:
-    """Return the name of a known answer as a query would write it; a literal needs none beside its value."""
-    return "" if next(iter(answer.row.values())).type != "uri" else short(answer.entity)
-
-
-def why_empty(empty: "EmptyReason") -> list[str]:
-    """Return lines that explain why a query has no exact answer."""
-    lines = ["No exact answer: the graph has no match for", *(f"    {pattern}" for pattern in empty.part)]
+def _why_empty(empty: "EmptyReason") -> str:
+    text = "\n    ".join(["No exact answer: the graph has no match for", *empty.part])
     if empty.without is None:
-        return lines
-    labels = ", ".join(answer.label for answer in empty.without.some)
-    more = ", ..." if empty.without.count > len(empty.without.some) else ""
-    plural = "answer" if empty.without.count == 1 else "answers"
-    return [*lines, f"Without this the query has {empty.without.count:,} {plural}: {labels}{more}"]
+        return text
+    count, first = empty.without.count, [answer.label for answer in empty.without.some]
+    labels = ", ".join(first + ["..."] * (count > len(first)))
+    return f"{text}\nWithout this the query has {count:,} answer{'s' * (count != 1)}: {labels}"
 
 
-def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
+def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
     """Draw the query as a tree from its answer to its anchors, with the attention weight of each path."""
     from halfgraph.query.rendering import indent_branches
 
@@ -145,7 +149,8 @@ def drawing(explanation: "Explanation", *, heads: bool) -> list[str]:
             return [first]
         if source.id in drawn:
             return [f"{first} (as above)"]
-        return [first + _likely(source), *below(source)]
+        likely = ", ".join(entity.label for entity in source.likely)
+        return [first + (f"  (likely {likely})" if likely else ""), *below(source)]
 
     return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
 
@@ -163,10 +168,6 @@ def _attention(edge: "QueryEdge", heads: bool) -> str:
     return f"{edge.attention:.0%}{by_head} "
 
 
-def _likely(node: "QueryNode") -> str:
-    return f"  (likely {', '.join(entity.label for entity in node.likely)})" if node.likely else ""
-
-
 def print_witness(witness: "Witness") -> None:
     """Print why an entity is an answer, triple by triple."""
     from halfgraph.answering.schema import status
@@ -175,10 +176,7 @@ def print_witness(witness: "Witness") -> None:
     confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.0%}"
     title = f"{answer.label} is {'known' if answer.known else f'predicted{confidence}'}"
     values = ", ".join(f"{entity.variable} = {entity.label}" for entity in witness.witness)
-    print_table(
-        title + (f", with {values}" if values else ""),
-        ["subject", "relation", "object", ""],
-        [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples],
-    )
+    rows = [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples]
+    print_table(title + (f", with {values}" if values else ""), ["subject", "relation", "object", ""], rows)
     for text in witness.notes:
         note(text)

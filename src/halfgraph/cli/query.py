@@ -8,11 +8,14 @@ from typer import Argument, Option
 
 from halfgraph.cli.options import GraphFolder, Json, View
 from halfgraph.cli.output import note, print_json, print_table
+from halfgraph.errors import InputError
+
+SPARQL = Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
 
 
 def query(
     folder: GraphFolder,
-    sparql: Annotated[str, Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")],
+    sparql: Annotated[str, SPARQL],
     view: View = "whole",
     top: Annotated[int, Option(min=1, help="Number of answers to show.")] = 10,
     json: Json = False,
@@ -61,13 +64,14 @@ def query(
 
 def sparql_text(given: str) -> str:
     """Return the text of a query given directly, as a file, or as - for standard input."""
-    from halfgraph.errors import InputError
-
     if given == "-":
         return sys.stdin.read()
-    if "{" in given or "\n" in given or not Path(given).is_file():
-        return given
+    return given if "{" in given or "\n" in given or not Path(given).is_file() else read_text(Path(given))
+
+
+def read_text(path: Path) -> str:
+    """Read a file of SPARQL queries."""
     try:
-        return Path(given).read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=given, advice="Pass a SPARQL query as UTF-8 text.") from error
+        raise InputError(f"cannot be read: {error}", path=path, advice="Pass SPARQL as UTF-8 text.") from error

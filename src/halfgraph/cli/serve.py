@@ -4,14 +4,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-from typer import Option
+from typer import Option, echo
 
 from halfgraph.cli.options import RunFolder, RunGraph, View
 from halfgraph.cli.output import note
 
 if TYPE_CHECKING:
-    from halfgraph.answering.engine import Engine
     from halfgraph.answering.workers import Handler, WorkerPool
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.schema import Limits
@@ -46,14 +44,9 @@ def serve(
         note(f"halfgraph: opening {run} ...")
         load = partial(open_worker, run, graph, view, limits)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
-        run_server(
-            pool,
-            partial(_context, pool, run, view, limits),
-            limits,
-            listener,
-            log,
-            lambda: typer.echo(f"halfgraph serves {run} at {address(listener)}"),
-        )
+        context = partial(_context, pool, run, view, limits)
+        announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
+        run_server(pool, context, limits, listener, log, announce)
 
 
 def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", ready: dict[str, Any]) -> "AppContext":
@@ -70,13 +63,7 @@ def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", read
 
 def open_worker(run: Path, graph: Path | None, view: str, limits: "Limits") -> "tuple[dict[str, Any], Handler]":
     """Open a run in a worker process."""
+    from halfgraph.api import load
     from halfgraph.serving.tasks import open_context
 
-    return open_context(partial(load_engine, run, graph, view), limits)
-
-
-def load_engine(run: Path, graph: Path | None, view: str) -> "Engine":
-    """Open the engine of a run; called in a worker process."""
-    from halfgraph.api import load
-
-    return load(run, graph, view)
+    return open_context(partial(load, run, graph, view), limits)

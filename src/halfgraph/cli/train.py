@@ -69,21 +69,18 @@ def train(
         note("The graph has no validation triples, so the last weights are kept. Import it with --split 90/1/9.")
     encoder = new_encoder(chosen.architecture, graph, seed, device)
     budget = Budget(steps, 5.0 if minutes is None and steps is None else minutes, patience=patience)
-    with training_progress(quiet or json) as told:
+    with training_progress(quiet or json) as report:
         ended = run(
             *(out, graph, encoder, chosen.recipe, budget),
             name=chosen.model,
             seed=seed,
             workload=workload,
             validate=validate,
-            progress=told,
+            progress=report,
         )
+    trained = load_encoder(out, graph, chosen.architecture, device)
     with progress(quiet or json) as show:
-
-        def advance(task: str, total: int, more: int) -> None:
-            show(task, more=more, total=total)
-
-        fitted = calibrate(out, graph, load_encoder(out, graph, chosen.architecture, device), seed, advance)
+        fitted = calibrate(out, graph, trained, seed, show)
     if not fitted.curves:
         note("The graph has no split to fit confidence on, so answers will have scores only.")
     _print_result(out, ended, json, quiet)
@@ -105,7 +102,7 @@ def training_progress(quiet: bool, *, lines: bool = True) -> "Iterator[Progress]
     validations = 0
     with progress(quiet) as show:
 
-        def told(state: "TrainingState", loss: float) -> None:
+        def report(state: "TrainingState", loss: float) -> None:
             nonlocal validations
             if show.visible:
                 show("step", done=state.step, total=state.total, detail=", " + _metrics(state, loss))
@@ -114,7 +111,7 @@ def training_progress(quiet: bool, *, lines: bool = True) -> "Iterator[Progress]
                 left = state.seconds / state.step * ((state.total or state.step) - state.step)
                 note(f"step {state.step:,}: {_metrics(state, loss)}, {left:,.0f} s left")
 
-        yield told
+        yield report
 
 
 def _metrics(state: "TrainingState", loss: float) -> str:

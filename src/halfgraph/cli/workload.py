@@ -1,23 +1,21 @@
 """`halfgraph sample` and `halfgraph workload`: sample questions, export and import them."""
 
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option, Typer
 
-from halfgraph.cli.options import GraphFolder, GraphOption, Json, Limit, Out, Quiet, Seed
+from halfgraph.cli.options import GraphFolder, GraphOption, Json, Limit, Out, Quiet, Seed, Threads
 from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import SettingError
 
 if TYPE_CHECKING:
-    from halfgraph.graph.folder import Graph
     from halfgraph.query.structures import Structure
-    from halfgraph.workload.folder import Plan, Workload
+    from halfgraph.workload.folder import Workload
     from halfgraph.workload.jsonl import Imported
-    from halfgraph.workload.verification import Verified
 
-workload = typer.Typer(
+workload = Typer(
     help="Export questions to a file, or import them from one.", no_args_is_help=True, rich_markup_mode=None
 )
 
@@ -44,7 +42,7 @@ def sample(
     ] = 1_000,
     one_in: Annotated[int, Option(min=1, help="One held-out question in this many gets all negatives.")] = 10,
     seed: Seed = 0,
-    workers: Annotated[int | None, Option(min=1, help="Number of threads (default: all cores).")] = None,
+    workers: Threads = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -64,10 +62,23 @@ def sample(
     plan = Plan(counts, seed, uniform, _structures(structures), NegativeCounts(negatives, one_in), workers)
     if not graph.has_split and (valid or test):
         note("The graph has no split, so only training questions are sampled. Import it with --split 90/1/9.")
-    total = sum(count for rows in planned(plan, graph).values() for count in rows.values())
+    wanted = planned(plan, graph)
+    total = sum(count for rows in wanted.values() for count in rows.values())
     with progress(quiet or json) as show:
-        made = draw(graph, out, plan, lambda _split, _shape, count: show("questions", more=count, total=total))
-    _print_sample(made, plan, graph, json, quiet)
+        made = draw(graph, out, plan, lambda _split, _structure, count: show("questions", total, count))
+    questions, speed = made.description["questions"], made.description["questions_per_second"]
+    for split, rows in wanted.items():
+        for name, count in rows.items():
+            sampled = questions.get(split, {}).get(name, 0)
+            if sampled < count:
+                note(f"Only {sampled:,} of {count:,} {split} questions of structure {name} were found in the graph.")
+    if json:
+        tallies = made.description["tallies"]
+        figures = {"questions": questions, "questions_per_second": speed, "wanted": wanted, "tallies": tallies}
+        print_json(figures | {"graph": graph.fingerprint})
+    elif not quiet:
+        _print_questions(made)
+        note(f"\n{made.path}: {speed:,.0f} questions/s")
 
 
 def _structures(names: str) -> "tuple[Structure, ...]":
@@ -83,50 +94,25 @@ def _structures(names: str) -> "tuple[Structure, ...]":
     return tuple(structure for structure in DRAWN if structure in chosen)
 
 
-def _print_sample(made: "Workload", plan: "Plan", graph: "Graph", json: bool, quiet: bool) -> None:
-    """Print the numbers of questions, with a note where the graph gave fewer than asked for."""
-    from halfgraph.workload.folder import planned
-
-    questions, wanted = made.description["questions"], planned(plan, graph)
-    for split, rows in wanted.items():
-        for name, count in rows.items():
-            sampled = questions.get(split, {}).get(name, 0)
-            if sampled < count:
-                note(f"Only {sampled:,} of {count:,} {split} questions of structure {name} were found in the graph.")
-    if json:
-        print_json(
-            {
-                "questions": questions,
-                "questions_per_second": made.description["questions_per_second"],
-                "graph": graph.fingerprint,
-                "wanted": wanted,
-                "tallies": made.description["tallies"],
-            }
-        )
-    elif not quiet:
-        _print_questions(made)
-        note(f"\n{made.path}: {made.description['questions_per_second']:,.0f} questions/s")
-
-
 def _print_questions(made: "Workload") -> None:
     """Print tables of the questions by split and structure, and of the reasons for rejection."""
-    train: list[tuple[Any, ...]] = []
-    held_out: list[tuple[Any, ...]] = []
-    reasons: dict[str, int] = {}
-    for split, rows in made.description["tallies"].items():
-        for name, row in rows.items():
-            rejected = sum(row["rejected"].values())
-            means = (row.get("mean_easy", 0.0), row.get("mean_hard", 0.0)) if split != "train" else ()
-            (held_out if means else train).append((split, name, row["questions"], *means, rejected))
-            for reason, count in row["rejected"].items():
-                reasons[reason] = reasons.get(reason, 0) + count
-    columns = ["split", "structure", "questions", "mean easy", "mean hard", "rejected"]
+    tallies = [(split, *row) for split, rows in made.description["tallies"].items() for row in rows.items()]
+    train, held_out, reasons = [], [], Counter[str]()
+    for split, name, tally in tallies:
+        reasons.update(tally["rejected"])
+        questions, rejected = tally["questions"], sum(tally["rejected"].values())
+        if split == "train":
+            train.append((split, name, questions, rejected))
+        else:
+            means = tally.get("mean_easy", 0.0), tally.get("mean_hard", 0.0)
+            held_out.append((split, name, questions, *means, rejected))
     if train:
-        print_table("Training questions", [*columns[:3], columns[5]], train)
+        print_table("Training questions", ["split", "structure", "questions", "rejected"], train)
     if held_out:
+        columns = ["split", "structure", "questions", "mean easy", "mean hard", "rejected"]
         print_table("\nHeld-out questions", columns, held_out)
     if reasons:
-        by_count = sorted(((count, reason) for reason, count in reasons.items()), reverse=True)
+        by_count = [(count, reason) for reason, count in reasons.most_common()]
         print_table("\nRejected candidates", ["", "reason"], by_count)
 
 
@@ -192,6 +178,7 @@ def import_(
     """
     from halfgraph.graph.folder import Graph
     from halfgraph.workload.jsonl import import_workload
+    from halfgraph.workload.nested import shown
     from halfgraph.workload.verification import verify as recompute
 
     opened = Graph.open(graph)
@@ -205,8 +192,14 @@ def import_(
         print_json({**(vars(verified) if verified else {}), **counts})
     elif not quiet:
         _print_questions(imported.workload)
-    if verified is not None:
-        _report_verified(verified, json or quiet)
+    if verified is None:
+        return
+    if not (json or quiet):
+        note(f"{verified.equal:,} of {verified.queries:,} queries have exactly the answers that the graph gives")
+        for different in verified.different:
+            note(shown(different))
+    if verified.equal < verified.queries:
+        raise Exit(1)
 
 
 def _note_import(imported: "Imported") -> None:
@@ -219,19 +212,6 @@ def _note_import(imported: "Imported") -> None:
                 f"{names[convention.all_on]}. This holds for {convention.equal:,} of {convention.tried:,} random "
                 "questions."
             )
-    aside = imported.workload.description["set_aside"]
-    if aside:
+    if aside := imported.workload.description["set_aside"]:
         counts = ", ".join(f"{form} ({count:,})" for form, count in aside.items())
         note(f"Not imported, because of other structures: {counts}")
-
-
-def _report_verified(verified: "Verified", only_code: bool) -> None:
-    """Print which queries have other answers than the graph gives, and exit with 1 if there are any."""
-    from halfgraph.workload.nested import shown
-
-    if not only_code:
-        note(f"{verified.equal:,} of {verified.queries:,} queries have exactly the answers that the graph gives")
-        for different in verified.different:
-            note(shown(different))
-    if verified.equal < verified.queries:
-        raise typer.Exit(1)
