@@ -9,7 +9,6 @@ from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
 from halfgraph.query.tree import Anchor, Intersect, Project
-from halfgraph.sparql import read as read_file
 from halfgraph.sparql.filters import passes_filters
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import read
@@ -296,16 +295,6 @@ def test_texts_are_read_by_several_threads_at_once(dbpedia: Graph) -> None:
         found = list(pool.map(lambda number: read(LISTING_1 + f"LIMIT {number}", dbpedia), range(20)))
     assert [reading.limit for reading in found] == list(range(20))
     assert len({reading.query for reading in found}) == 1
-
-
-def test_a_text_that_was_read_before_is_not_read_again(dbpedia: Graph) -> None:
-    assert read(LISTING_1, dbpedia) is read(LISTING_1, dbpedia)
-
-
-def test_a_limited_number_of_readings_is_cached(dbpedia: Graph) -> None:
-    for number in range(300):
-        read(f"SELECT ?x {{ ?x dbo:guest dbr:Escape_Clause }} LIMIT {number}", dbpedia)
-    assert len(read_file._READINGS) == read_file._CACHED
 
 
 def test_the_name_of_a_variable_may_begin_with_an_underscore(dbpedia: Graph) -> None:

@@ -1,6 +1,5 @@
 """Templates: a text that was never parsed is read as the parser would read it."""
 
-import numpy as np
 import pytest
 
 from halfgraph.errors import HalfgraphError
@@ -54,20 +53,17 @@ def test_relations_are_names_of_a_template_too(graph):
     assert names.relations == (2 * graph.relations.find("roots"),)
 
 
-def test_a_batch_has_columns_in_place_of_names(graph):
-    templates = Templates(graph)
-    texts = [f"SELECT ?x {{ ?x <livesIn> <city{i}> }}" for i in range(5)]
-    template, _ = templates.template(texts[0])
-    names = [templates.template(text)[1] for text in texts]
-    entities, relations = (np.array([getattr(one, what) for one in names]) for what in ("entities", "relations"))
-    query = template.filled(entities, relations).query
-    assert query.source.entity.tolist() == [graph.entities.find(f"city{i}") for i in range(5)]
-    assert query.relation.tolist() == [2 * graph.relations.find("livesIn") + 1] * 5
-
-
 @pytest.mark.parametrize(
     "text",
-    ["FOO BAR {0}", "PREFIX a: {0}", "{0} {0}", "BASE <http://b/> {0} PREFIX a: <b>", "PREFIX {0}", "SELECT {0}"],
+    [
+        "FOO BAR {0}",
+        "PREFIX a: {0}",
+        "{0} {0}",
+        "BASE <http://b/> {0} PREFIX a: <b>",
+        "PREFIX {0}",
+        "SELECT {0}",
+        "PREFIX PREFIX PREFIX a: <b> {0}",
+    ],
 )
 def test_a_cached_template_does_not_make_a_broken_text_readable(graph, text):
     good = "SELECT DISTINCT ?x { ?x <livesIn> <city1> }"

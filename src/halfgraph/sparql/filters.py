@@ -10,7 +10,6 @@ from pyoxigraph import BlankNode, Store
 
 from halfgraph.graph.folder import Graph
 from halfgraph.sparql import syntax_tree as tree
-from halfgraph.sparql.names import Names
 from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, is_internal, variables_of
 from halfgraph.sparql.syntax_tree import Group, Iri, Literal, Select, Term, Triple, Values, Variable
 from halfgraph.sparql.writer import write
@@ -19,23 +18,23 @@ AT_ONCE = 1_000  # entities asked about in one query
 Ask = Callable[[Select], Iterable[str]]  # returns the IRIs that answer a query of one variable
 
 
-def split_tests(items: Items, target: str, names: Names) -> tuple[Items, Items]:
+def split_tests(items: Items, target: str, graph: Graph) -> tuple[Items, Items]:
     """Return the items to translate, and those that test the target by what only the store knows.
 
     Those are FILTERs of the target and of its literals, patterns with a literal, and a negation without an entity.
     """
-    values = _values(items, target, names)
+    values = _values(items, target, graph)
     tests = [
         item
         for item in items
-        if (isinstance(item, Triple) and _is_value(item, values, names, target))
+        if (isinstance(item, Triple) and _is_value(item, values, graph, target))
         or (isinstance(item, Test) and item.variables <= {target, *values})
         or (isinstance(item, Without) and _has_no_entity(item, target))
     ]
     return tuple(item for item in items if item not in tests), tuple(tests)
 
 
-def _values(items: Items, target: str, names: Names) -> set[str]:
+def _values(items: Items, target: str, graph: Graph) -> set[str]:
     """Return the variables of the target's literals: tested, and only objects of what is no relation of the graph."""
     tested = {name for item in items if isinstance(item, Test) for name in item.variables}
     entities = {
@@ -44,19 +43,19 @@ def _values(items: Items, target: str, names: Names) -> set[str]:
         if isinstance(item, Triple)
         for term in (item.subject, item.object)
         if isinstance(term, Variable)
-        and not (term is item.object and item.subject == Variable(target) and _is_attribute(item, names))
+        and not (term is item.object and item.subject == Variable(target) and _is_attribute(item, graph))
     }
     return tested - entities
 
 
-def _is_attribute(triple: Triple, names: Names) -> bool:
+def _is_attribute(triple: Triple, graph: Graph) -> bool:
     """Whether the predicate is no relation between entities of the graph."""
-    return isinstance(triple.predicate, Iri) and names.graph.find_relation(triple.predicate.value) is None
+    return isinstance(triple.predicate, Iri) and graph.find_relation(triple.predicate.value) is None
 
 
-def _is_value(triple: Triple, values: set[str], names: Names, target: str) -> bool:
+def _is_value(triple: Triple, values: set[str], graph: Graph, target: str) -> bool:
     """Whether a triple states a literal of the target."""
-    if triple.subject != Variable(target) or not _is_attribute(triple, names):
+    if triple.subject != Variable(target) or not _is_attribute(triple, graph):
         return False
     return isinstance(triple.object, Literal) or (isinstance(triple.object, Variable) and triple.object.name in values)
 

@@ -1,7 +1,9 @@
-"""Normalise a WHERE clause: paths become triples, blank nodes variables, filters tests of single conditions."""
+"""Normalise a WHERE clause: paths become triples, blank nodes variables, filters single conditions."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any
 
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.scanner import SourceText
@@ -45,7 +47,6 @@ class Test(tree.SyntaxNode):
 
 Item = Triple | OneOf | Without | Among | Test  # triples with one relation each, and without blank nodes
 Items = tuple[Item, ...]
-Steps = tuple["tuple[Iri, bool] | tuple[Steps, ...]", ...]  # relations with whether they are inverse, or alternatives
 
 
 def is_internal(name: str) -> bool:
@@ -77,18 +78,6 @@ def variables_of(items: Iterable[Item]) -> dict[str, None]:
     return found
 
 
-def triples_of(items: Iterable[Item]) -> Iterator[Triple]:
-    """Yield the triples of items, those in alternatives and negations too."""
-    for item in items:
-        match item:
-            case Triple():
-                yield item
-            case OneOf():
-                yield from (triple for group in item.groups for triple in triples_of(group))
-            case Without():
-                yield from triples_of(item.group)
-
-
 def scoped(group: Items, source: SourceText) -> Items:
     """Return the items of a group to be joined with others: its tests and negations see this group alone."""
     names = variables_of(group)
@@ -101,14 +90,14 @@ def scoped(group: Items, source: SourceText) -> Items:
     )
 
 
-def normalise(select: tree.Select, source: SourceText) -> Items:
-    """Return the items of a query's pattern and of the VALUES after it."""
+def normalise(select: tree.Select, source: SourceText) -> tuple[Items, dict[str, tree.Span]]:
+    """Return the items of a query's pattern and of the VALUES after it, and where each variable first occurs."""
     normaliser = _Normaliser(source)
     values = select.modifiers.values
     items = normaliser.group(replace(select.where, elements=(*select.where.elements, *([values] if values else ()))))
     if normaliser.count > MOST_PATTERNS:
         raise refused("size", None)
-    return items
+    return items, normaliser.spans
 
 
 @dataclass
@@ -116,8 +105,9 @@ class _Normaliser:
     source: SourceText
     count: int = 0  # triples so far
     scopes: int = 0
-    blank: dict[str, Variable] = field(default_factory=dict)
+    blank: dict[str, str] = field(default_factory=dict)
     paths: dict[tuple[object, ...], int] = field(default_factory=dict)
+    spans: dict[str, tree.Span] = field(default_factory=dict)
 
     def group(self, group: tree.Group) -> Items:
         """Return the items of a group, each once; in another group the same path has variables of its own."""
@@ -127,11 +117,12 @@ class _Normaliser:
         return tuple(dict.fromkeys(items))
 
     def add(self, items: list[Item], scope: int, group: tree.Group) -> None:
-        """Add the elements of a group to items."""
         for element in _flattened(group):
             match element:
                 case Triple():
-                    items += self.triple(scope, element)
+                    start, end = self.term(element.subject), self.term(element.object)
+                    number = self.paths.setdefault((scope, start, element.predicate, end), len(self.paths))
+                    items += self.path(start, element.predicate, end, f"/{number}", element)
                 case tree.Group():
                     items += scoped(self.group(element), self.source)
                 case tree.UnionPattern():
@@ -151,14 +142,14 @@ class _Normaliser:
     def condition(self, expression: tree.Expression, span: tree.Span) -> Among | Test:
         """Return a condition: a comparison with entities where it is one, else a test for the store."""
         match expression:
-            case tree.Operation(first=Variable() as variable, rest=((("=" | "!=") as sign, Iri() as iri),)):
-                return Among(variable.name, (iri,), sign == "!=", span=span)
-            case tree.Operation(first=Iri() as iri, rest=((("=" | "!=") as sign, Variable() as variable),)):
-                return Among(variable.name, (iri,), sign == "!=", span=span)
-            case tree.Call(function="IN" | "NOT IN" as word, arguments=(Variable() as variable, *options)) if all(
-                isinstance(option, Iri) for option in options
+            case tree.Operation(Variable(name), (("=" | "!=" as sign, Iri() as iri),)) | tree.Operation(
+                Iri() as iri, (("=" | "!=" as sign, Variable(name)),)
             ):
-                return Among(variable.name, tuple(options), word == "NOT IN", span=span)  # type: ignore[arg-type]
+                return Among(name, (iri,), sign == "!=", span=span)
+            case tree.Call("IN" | "NOT IN" as word, (Variable(name), *options)):
+                iris = tuple(option for option in options if isinstance(option, Iri))
+                if len(iris) == len(options):
+                    return Among(name, iris, word == "NOT IN", span=span)
         nodes = list(walk(expression))
         for node in nodes:
             if isinstance(node, tree.Exists):
@@ -178,76 +169,52 @@ class _Normaliser:
                 raise refused("literal", self.source.place_of(cell), text=self.source.text_of(cell), such="")  # type: ignore[arg-type]
         return Among(values.variables[0].name, tuple(cells), span=values.span)  # type: ignore[arg-type]
 
-    def triple(self, scope: int, triple: Triple) -> Iterator[Item]:
-        """Yield the triples of a pattern with its path; the same pattern again yields the same."""
-        subject, object_ = self.term(triple.subject), self.term(triple.object)
-        if isinstance(triple.predicate, Variable):
-            self.count += 1
-            yield Triple(subject, triple.predicate, object_, span=triple.span)
-            return
-        number = self.paths.setdefault((scope, subject, triple.predicate, object_), len(self.paths))
-        yield from self.walked(subject, _steps(triple.predicate), object_, f"/{number}", triple)
-
-    def walked(self, start: tree.Term, steps: Steps, end: tree.Term, name: str, pattern: Triple) -> Iterator[Item]:
+    def path(
+        self, start: tree.Term, path: Variable | tree.Path, end: tree.Term, name: str, pattern: Triple
+    ) -> Iterator[Item]:
         """Yield the steps of a path between two terms; `name` begins the names of the variables between them."""
-        middles = [Variable(f"{name}.{step}", span=pattern.predicate.span) for step in range(1, len(steps))]
-        for place, (step, first, last) in enumerate(zip(steps, [start, *middles], [*middles, end], strict=True)):
-            self.count += 1
-            if isinstance(step[0], Iri):
-                relation, inverse = step
-                ends = (last, first) if inverse else (first, last)
-                yield Triple(ends[0], relation, ends[1], span=pattern.span)
-            else:
-                ways = (self.walked(first, way, last, f"{name}.{place}.{n}", pattern) for n, way in enumerate(step))
+        match path:
+            case tree.PathOperation("^", (inner,)):
+                yield from self.path(end, inner, start, name, pattern)
+            case tree.PathOperation("|", parts):
+                ways = (self.path(start, part, end, f"{name}.{way}", pattern) for way, part in enumerate(parts))
                 yield OneOf(tuple(map(tuple, ways)), span=pattern.span)
+            case tree.PathOperation("/", parts):
+                middles = [Variable(f"{name}.{step}", span=pattern.predicate.span) for step in range(1, len(parts))]
+                self.spans |= {middle.name: middle.span for middle in middles}
+                ends = pairwise([start, *middles, end])
+                for step, (part, (first, last)) in enumerate(zip(parts, ends, strict=True)):
+                    yield from self.path(first, part, last, f"{name}.{step}", pattern)
+            case _:
+                self.count += 1
+                yield Triple(start, path, end, span=pattern.span)
 
     def term(self, term: tree.Term) -> tree.Term:
         """Return a term, with a variable in place of a blank node."""
-        if self.source.text_of(term)[:1] == "(" and not isinstance(term, Variable | Literal):
+        text = self.source.text_of(term)
+        if text[:1] == "(":
             raise refused("list", self.source.place_of(term))
-        if not isinstance(term, BlankNode):
-            return term
-        if self.source.text_of(term).startswith("_:"):
-            return Variable(f"_:{term.label}", span=term.span)
-        return self.blank.setdefault(term.label, Variable(f"[{len(self.blank) + 1}]", span=term.span))
+        if isinstance(term, BlankNode):
+            is_labelled = text.startswith("_:")
+            name = f"_:{term.label}" if is_labelled else self.blank.setdefault(term.label, f"[{len(self.blank) + 1}]")
+            term = Variable(name, span=term.span)
+        if isinstance(term, Variable):
+            self.spans.setdefault(term.name, term.span)
+        return term
 
 
 def _flattened(group: tree.Group) -> list[tree.Element]:
     """Return the elements of a group; a group in it that has only triples is part of it."""
-    found: list[tree.Element] = []
+    elements: list[Any] = []
     for element in group.elements:
-        inner = _flattened(element) if isinstance(element, tree.Group) else None
-        if inner is not None and all(isinstance(one, Triple) for one in inner):
-            found += inner
-        else:
-            found.append(element)  # type: ignore[arg-type]
-    return found
+        inner = _flattened(element) if isinstance(element, tree.Group) else [element]
+        elements += inner if all(isinstance(part, Triple) for part in inner) else [element]
+    return elements
 
 
 def _conjuncts(expression: tree.Expression) -> Iterator[tree.Expression]:
-    """Yield the parts of an expression that && joins."""
     if isinstance(expression, tree.Operation) and expression.rest[0][0] == "&&":
         for part in (expression.first, *(operand for _, operand in expression.rest)):
             yield from _conjuncts(part)
     else:
         yield expression
-
-
-def _steps(path: tree.Path) -> Steps:
-    """Return the steps of a path."""
-    match path:
-        case tree.PathOperation(operator="|"):
-            return (tuple(map(_steps, path.parts)),)
-        case tree.PathOperation(operator="/"):
-            return tuple(step for part in path.parts for step in _steps(part))
-        case tree.PathOperation(operator="^"):
-            return _reversed(_steps(path.parts[0]))
-    assert isinstance(path, Iri), "other operators are refused"
-    return ((path, False),)
-
-
-def _reversed(steps: Steps) -> Steps:
-    """Return a path walked from its end."""
-    return tuple(
-        (step[0], not step[1]) if isinstance(step[0], Iri) else tuple(map(_reversed, step)) for step in reversed(steps)
-    )

@@ -1,6 +1,5 @@
 """Read a SPARQL text: parsed, checked, and translated to the query that it asks of a graph."""
 
-from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,8 +16,6 @@ from halfgraph.sparql.syntax_tree import Group, Select, Variable
 from halfgraph.sparql.translate import Translator
 from halfgraph.sparql.unsupported import refuse_forbidden, refuse_unsupported, refused
 from halfgraph.sparql.writer import write
-
-_CACHED = 256
 
 
 @dataclass(frozen=True)
@@ -46,37 +43,46 @@ def request_of(text: str, graph: Graph) -> Request:
     return _request(text, tuple(prefixes.namespaces.items()), prefixes.base)
 
 
-@lru_cache(maxsize=_CACHED)
+@lru_cache(maxsize=256)
 def _request(text: str, namespaces: tuple[tuple[str, str], ...], base: str) -> Request:
     request = parse(text, Prefixes(dict(namespaces), base))
     refuse_forbidden(request.tree, request.source)
     return request
 
 
-_READINGS: "OrderedDict[tuple[object, ...], Reading]" = OrderedDict()
-
-
 def read(text: str, graph: Graph) -> Reading:
-    """Return what a text asks of a graph; the last texts are cached."""
-    # The same triples can have other IRIs and prefixes, which are not part of the fingerprint.
-    description = graph.description
-    key = (text, description["fingerprint"], description["base"], tuple(description["prefixes"].items()))
-    reading = _READINGS.get(key)
-    if reading is None:
-        reading = _READINGS[key] = translate(request_of(text, graph), graph)
-        while len(_READINGS) > _CACHED:
-            _READINGS.popitem(last=False)
-    return reading
+    """Return what a text asks of a graph."""
+    return translate(request_of(text, graph), graph)
 
 
 def translate(request: Request, graph: Graph) -> Reading:
-    """Return what a request asks of a graph."""
+    """Return what a request asks of a graph.
+
+    The target is the first of the selected variables that all others can lead to.
+    """
     refuse_unsupported(request.tree, request.source)
     select = request.tree
     assert isinstance(select, Select), "other forms are refused"
-    items = normalise(select, request.source)
+    items, spans = normalise(select, request.source)
     selected = _selected(select, items, request)
-    nodes, target, tests = _nodes(select, selected, Translator(graph, request, items))
+    translator = Translator(graph, request, spans)
+    first: SparqlError | None = None
+    for target in selected:
+        try:
+            patterns, tests = split_tests(items, target, graph)
+            nodes = translator.nodes(patterns, target)
+            if set(selected) <= set(nodes):
+                return _reading(select, selected, nodes, target, tests)
+        except SparqlError as error:
+            if len(selected) == 1:
+                raise
+            first = first or error
+    names = ", ".join(f"?{name}" for name in selected)
+    place = request.source.place_of(select.projection[1] if select.projection else select)
+    raise refused("several variables", place, count=len(selected), names=names) from first
+
+
+def _reading(select: Select, selected: list[str], nodes: dict[str, Query], target: str, tests: Items) -> Reading:
     return Reading(
         nodes[target],
         target,
@@ -89,29 +95,7 @@ def translate(request: Request, graph: Graph) -> Reading:
     )
 
 
-def _nodes(select: Select, selected: list[str], translator: Translator) -> tuple[dict[str, Query], str, Items]:
-    """Return the node of each variable, the target, and the tests of it.
-
-    The target is the first of the selected variables that all others can lead to.
-    """
-    first: SparqlError | None = None
-    for target in selected:
-        try:
-            items, tests = split_tests(translator.items, target, translator.names)
-            nodes = translator.nodes(items, target)
-            if set(selected) <= set(nodes):
-                return nodes, target, tests
-        except SparqlError as error:
-            if len(selected) == 1:
-                raise
-            first = first or error
-    names = ", ".join(f"?{name}" for name in selected)
-    place = translator.request.source.place_of(select.projection[1] if select.projection else select)
-    raise refused("several variables", place, count=len(selected), names=names) from first
-
-
 def _selected(select: Select, items: Items, request: Request) -> list[str]:
-    """Return the selected variables."""
     names = [name for name in variables_of(items) if not is_internal(name)]
     tested = {name for item in items if isinstance(item, Test) for name in item.variables}
     chosen = [one.name for one in select.projection if isinstance(one, Variable)]

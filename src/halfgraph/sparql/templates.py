@@ -1,12 +1,11 @@
 """Templates: texts that differ only in their entities and relations are parsed and translated once."""
 
-from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
 from types import MappingProxyType
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import NamedTuple
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
@@ -14,20 +13,19 @@ from halfgraph.query.rewriting import map_node_ids
 from halfgraph.query.tree import Column
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import Reading, read
-from halfgraph.sparql.scanner import Scan, Token, scan
+from halfgraph.sparql.scanner import Scan, scan
 from halfgraph.sparql.syntax_tree import Iri, Variable
-from halfgraph.sparql.unsupported import LONGEST
+from halfgraph.sparql.unsupported import LONGEST, refused
 
-Key = tuple[str, ...]
 _MOST = 4096  # cached templates
+_DECLARATIONS = re.compile(r"(PREFIX PNAME_NS NAMESPACE |BASE NAMESPACE )*")  # by the types of their tokens
 
 
-@dataclass(frozen=True)
-class TextNames:
+class TextNames(NamedTuple):
     """The entities and relations of a text, each once, in the order in which they first occur."""
 
-    entities: Sequence[int]
-    relations: Sequence[int]  # in the direction of the triples
+    entities: tuple[int, ...]
+    relations: tuple[int, ...]  # in the direction of the triples
 
 
 @dataclass(frozen=True)
@@ -37,19 +35,16 @@ class Template:
     reading: Reading
     names: TextNames
 
-    def filled(self, entities: NDArray[np.int32], relations: NDArray[np.int32]) -> Reading:
-        """Return the reading for other names: (entities,), (relations,), or a batch: (n, entities), (n, relations)."""
-        entity = {number: entities[..., index] for index, number in enumerate(self.names.entities)}
-        relation = {number: relations[..., index] for index, number in enumerate(self.names.relations)}
+    def filled(self, names: TextNames) -> Reading:
+        """Return the reading of a text with other names."""
+        entity = dict(zip(self.names.entities, names.entities, strict=True))
+        relation = dict(zip(self.names.relations, names.relations, strict=True))
 
         def new_relation(old: Column) -> Column:
             forward, direction = int(old) & ~1, int(old) & 1
-            return _id(relation.get(forward, forward)) + direction
+            return relation.get(forward, forward) + direction
 
-        def new_entity(old: Column) -> Column:
-            return _id(entity.get(int(old), old))
-
-        new = map_node_ids(self.reading.query, new_entity, new_relation)
+        new = map_node_ids(self.reading.query, lambda old: entity.get(int(old), old), new_relation)
         variables = {name: new[id(node)] for name, node in self.reading.variables.items()}
         witnesses = {name: variables[name] for name in self.reading.witnesses}
         return replace(
@@ -60,83 +55,59 @@ class Template:
         )
 
 
-def _id(ids: Column) -> Column:
-    return ids if isinstance(ids, np.ndarray) and ids.ndim else int(ids)
-
-
 @dataclass(frozen=True)
 class Templates:
     """Reads texts about one graph and caches their templates."""
 
     graph: Graph
-    _cache: "OrderedDict[Key, Template]" = field(default_factory=OrderedDict, repr=False)
-    _names: dict[str, tuple[str, int] | None] = field(default_factory=dict, repr=False)
+    _cache: dict[tuple[str, ...], Template] = field(default_factory=dict, repr=False)
 
     def read(self, text: str) -> Reading:
         """Return what a text asks; it is parsed only if its template is new."""
         template, names = self.template(text)
-        if names == template.names:
-            return template.reading
-        return template.filled(np.array(names.entities, np.int32), np.array(names.relations, np.int32))
+        return template.reading if names == template.names else template.filled(names)
 
     def template(self, text: str) -> tuple[Template, TextNames]:
         """Return the template of a text and the names in it."""
-        scanned = scan(text, Prefixes.of(self.graph)) if len(text) <= LONGEST else None
-        if scanned is None or scanned.undeclared is not None:
-            read(text, self.graph)  # raises
-            raise AssertionError("a text that is too long or has undeclared prefixes was read")
+        if len(text) > LONGEST:
+            raise refused("length", None)
+        scanned = scan(text, Prefixes.of(self.graph))
         key, names = self._key(scanned)
         template = self._cache.get(key)
-        if template is not None and template.reading.tests.elements:  # they have names of their own
-            return Template(read(text, self.graph), names), names
-        if template is None:
+        # Undeclared prefixes are refused, and patterns for the store have names of their own.
+        if template is None or scanned.undeclared is not None or template.reading.tests.elements:
+            if len(self._cache) >= _MOST:
+                self._cache.clear()
             template = self._cache[key] = Template(read(text, self.graph), names)
-            while len(self._cache) > _MOST:
-                self._cache.popitem(last=False)
         return template, names
 
-    def _key(self, scanned: Scan) -> tuple[Key, TextNames]:
-        """Return the tokens with slots for entities and relations, and those names."""
+    def _key(self, scanned: Scan) -> tuple[tuple[str, ...], TextNames]:
+        """Return the tokens after the declarations with slots for entities and relations, and those names."""
         words: list[str] = []
         slots: dict[str, dict[int, int]] = {"entity": {}, "relation": {}}
-        for token in _after_declarations(scanned.tokens):
-            value = token.value
-            if isinstance(value, Iri):
-                named = self._named(value.value)
-                if named is None:
-                    words.append(f"<{value.value}>")
-                else:
+        declared = _DECLARATIONS.match("".join(f"{token.type} " for token in scanned.tokens))
+        for token in scanned.tokens[declared[0].count(" ") if declared else 0 :]:
+            match token.value:
+                case Iri(iri) if (named := self._named(iri)) is not None:
                     what, number = named
                     words.append(f"{what} {slots[what].setdefault(number, len(slots[what]))}")
-            else:
-                words.append(f"?{value.name}" if isinstance(value, Variable) else token.text)
+                case Iri(iri):
+                    words.append(f"<{iri}>")
+                case Variable(name):
+                    words.append(f"?{name}")
+                case _:
+                    words.append(token.text)
         return tuple(words), TextNames(tuple(slots["entity"]), tuple(slots["relation"]))
 
-    def _named(self, iri: str) -> tuple[str, int] | None:
-        """Return the entity or relation of an IRI; None where it is both, or may be a type."""
-        if iri not in self._names:
-            if len(self._names) > 16 * _MOST:
-                self._names.clear()
-            self._names[iri] = self._look_up(iri)
-        return self._names[iri]
+    @cached_property
+    def _named(self) -> Callable[[str], tuple[str, int] | None]:
+        return lru_cache(maxsize=16 * _MOST)(self._look_up)
 
     def _look_up(self, iri: str) -> tuple[str, int] | None:
+        """Return the entity or relation of an IRI; None where it is both, or may be a type."""
         if iri == TYPE or any(name in self.graph.types.names for name in self.graph.namer.names(iri)):
             return None
         entity, relation = self.graph.find_entity(iri), self.graph.find_relation(iri)
         if (entity is None) == (relation is None):
             return None
         return ("entity", entity) if entity is not None else ("relation", relation or 0)
-
-
-def _after_declarations(tokens: Sequence[Token]) -> Iterator[Token]:
-    """Yield the tokens after well-formed PREFIX and BASE declarations."""
-    start = 0
-    while start < len(tokens):
-        for declaration in (["PREFIX", "PNAME_NS", "NAMESPACE"], ["BASE", "NAMESPACE"]):
-            if [token.type for token in tokens[start : start + len(declaration)]] == declaration:
-                start += len(declaration)
-                break
-        else:
-            break
-    yield from tokens[start:]

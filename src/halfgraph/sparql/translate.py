@@ -1,26 +1,15 @@
 """Translate normalised patterns to the query tree: alternatives become unions, what must not match negations."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.names import Names
-from halfgraph.sparql.normalise import (
-    Among,
-    Item,
-    Items,
-    OneOf,
-    Test,
-    Without,
-    display,
-    scoped,
-    triples_of,
-    variables_of,
-)
+from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, display, scoped, variables_of
 from halfgraph.sparql.ordering import Link, Net, directed
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.scanner import Place
@@ -32,39 +21,9 @@ from halfgraph.sparql.unsupported import MOST_CHOICES, refused
 class Patterns:
     """The patterns of one group by ids: links, types of variables, and queries that lead to a variable or must not."""
 
-    links: list[Link] = field(default_factory=list)
+    links: dict[Link, None] = field(default_factory=dict)  # in their order, each once
     types: dict[str, int] = field(default_factory=dict)
     parts: dict[str, list[Query]] = field(default_factory=dict)
-
-    def nodes(self, target: str, translator: "Translator") -> dict[str, Query]:
-        """Return the node of each variable, the target's last."""
-        anchored = {name for name, parts in self.parts.items() if any(not isinstance(part, Negate) for part in parts)}
-        net = Net.of(self.links, target, {*self.types, *self.parts}, anchored)
-        for name, parts in self.parts.items():
-            negative = all(isinstance(part, Negate) for part in parts) and name not in net.anchored
-            if negative and not net.neighbours[name]:
-                raise translator.error("only negative", name)
-        net.check(translator.error)
-        order = net.order()
-        edges = directed(self.links, order)
-        found: dict[str, Query] = {}
-        for variable in order:
-            sources = ((edge, edge.source) for edge in edges if edge.target == variable)
-            parts = [Project(found[one] if isinstance(one, str) else one, edge.relation) for edge, one in sources]
-            node = _simplest([*parts, *self.parts.get(variable, ())], self.types.get(variable))
-            found[variable] = replace(node, name=variable, span=translator.spans.get(variable))
-        return found
-
-
-def _key(term: Anchor | str) -> int | str:
-    """Return what tells a term from others; cheaper than the hash of a query."""
-    return term if isinstance(term, str) else int(term.entity)
-
-
-def _once(parts: list[Query]) -> list[Query]:
-    """Return the parts without copies; hashing a query is slow, and parts of different shapes cannot be equal."""
-    shapes = {(type(part), len(nodes(part))) for part in parts}
-    return parts if len(shapes) == len(parts) else list(dict.fromkeys(parts))
 
 
 def _simplest(parts: Sequence[Query], type_id: int | None) -> Query:
@@ -85,19 +44,11 @@ class Translator:
 
     graph: Graph
     request: Request
-    items: Items  # of the whole query
+    spans: Mapping[str, Span]  # where each variable first occurs
 
     @cached_property
     def names(self) -> Names:
-        """The lookup of names."""
         return Names(self.graph, self.request)
-
-    @cached_property
-    def spans(self) -> dict[str, Span]:
-        """Where each variable first occurs in the patterns."""
-        terms = (term for triple in triples_of(self.items) for term in (triple.subject, triple.object))
-        found = sorted((term.span, term.name) for term in terms if isinstance(term, Variable))
-        return {name: span for span, name in reversed(found)}
 
     def error(self, feature: str, name: str, **fields: object) -> SparqlError:
         """Return the error for a variable, with the place where it first occurs."""
@@ -105,8 +56,7 @@ class Translator:
 
     def place(self, name: str) -> Place | None:
         """Return line and column of the first occurrence of a variable."""
-        span = self.spans.get(name)
-        return None if span is None else self.request.source.place(span[0])
+        return self.request.source.place(self.spans[name][0]) if name in self.spans else None
 
     def nodes(self, items: Items, target: str) -> dict[str, Query]:
         """Return the node of each variable, or of the target alone where alternatives have to be expanded.
@@ -145,21 +95,36 @@ class Translator:
         return shared[0]
 
     def _nodes(self, items: Items, target: str) -> dict[str, Query]:
-        """Return the node of each variable where all alternatives share one variable with the rest."""
+        """Return the node of each variable, the target's last, where all alternatives share one with the rest."""
         patterns = Patterns()
         for test in (item for item in items if isinstance(item, Test)):
             names = ", ".join(f"?{name}" for name in sorted(test.variables)) or "no variable"
             raise refused("FILTER", self.request.source.place_of(test), names=names, target=target)
         for triple in (item for item in items if isinstance(item, Triple)):
             self.add(triple, patterns)
-        for item in items:
-            if not isinstance(item, Triple):
-                name, parts = self.parts(item, items, target)
-                patterns.parts.setdefault(name, []).extend(parts)
-        once = {(_key(head), relation, _key(tail)): (head, relation, tail) for head, relation, tail in patterns.links}
-        patterns.links = list(once.values())
-        patterns.parts = {name: _once(parts) for name, parts in patterns.parts.items()}
-        return patterns.nodes(target, self)
+        for item in (item for item in items if not isinstance(item, Triple)):
+            name, parts = self.parts(item, items, target)
+            patterns.parts.setdefault(name, []).extend(parts)
+        order = self.order(patterns, target)
+        edges = directed(list(patterns.links), order)
+        found: dict[str, Query] = {}
+        for variable in order:
+            sources = ((edge, edge.source) for edge in edges if edge.target == variable)
+            projections = [Project(found[end] if isinstance(end, str) else end, edge.relation) for edge, end in sources]
+            parts = list(dict.fromkeys(patterns.parts.get(variable, ())))
+            node = _simplest([*projections, *parts], patterns.types.get(variable))
+            found[variable] = replace(node, name=variable, span=self.spans.get(variable))
+        return found
+
+    def order(self, patterns: Patterns, target: str) -> list[str]:
+        """Return the order of the variables, or raise the error for one that no order has room for."""
+        positive = {name for name, parts in patterns.parts.items() if any(not isinstance(one, Negate) for one in parts)}
+        net = Net.of(list(patterns.links), target, {*patterns.types, *patterns.parts}, positive)
+        for name in patterns.parts:
+            if name not in net.anchored and not net.neighbours[name]:
+                raise self.error("only negative", name)
+        net.check(self.error)
+        return net.order()
 
     def add(self, triple: Triple, patterns: Patterns) -> None:
         """Add a triple as a link or as the type of a variable."""
@@ -174,14 +139,14 @@ class Translator:
         if subject == object_:
             raise refused("loop", source.place_of(triple), name=self.names.shown(subject))
         if predicate.value != TYPE or self.names.is_type_relation(object_):
-            patterns.links.append((self.names.term(subject), self.names.relation(predicate), self.names.term(object_)))
+            link = self.names.term(subject), self.names.relation(predicate), self.names.term(object_)
+            patterns.links[link] = None
         elif isinstance(object_, Variable):
             raise refused("variable class", source.place_of(object_), name=display(object_.name))
         else:
             self.add_type(subject, object_, patterns)  # type: ignore[arg-type]
 
     def add_type(self, subject: Variable, object_: Iri, patterns: Patterns) -> None:
-        """Add the type of a variable."""
         if not isinstance(object_, Iri) or not isinstance(subject, Variable):
             raise self.names.literal(object_)
         type_id, before = self.names.type_id(object_), patterns.types.get(subject.name)
