@@ -80,7 +80,6 @@ class Answer:
 
     @property
     def media_type(self) -> str:
-        """The content type in lower case."""
         return str(self.headers.get("Content-Type", "")).lower()
 
 
@@ -150,7 +149,6 @@ def _is_http(address: str) -> bool:
 
 
 def _broken(endpoint: Endpoint, error: OSError | HTTPException) -> _Failure:
-    """Describe a failed connection."""
     reason = error.reason if isinstance(error, URLError) else error
     if isinstance(reason, TimeoutError):
         return _Failure(f"gave no answer within {endpoint.timeout:g} seconds", SMALLER)

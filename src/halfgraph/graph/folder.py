@@ -45,7 +45,6 @@ class Graph:
 
     @classmethod
     def open(cls, path: str | Path) -> "Graph":
-        """Open a graph folder."""
         path = Path(path)
         if PART in path.name:
             problem = "is incomplete: it is still being written, or its import was killed"
@@ -74,7 +73,6 @@ class Graph:
 
     @cached_property
     def entities(self) -> Vocabulary:
-        """The names and labels of the entities."""
         return self._vocabulary("entities")
 
     @cached_property
@@ -84,14 +82,12 @@ class Graph:
 
     @cached_property
     def types(self) -> EntityTypes:
-        """The types of the entities."""
         return EntityTypes(
             tuple(self.description["types"]["names"]), np.array(self.description["types"]["starts"], np.int64)
         )
 
     @cached_property
     def namer(self) -> Namer:
-        """Converts names to IRIs and back."""
         return Namer(self.description["base"])
 
     @property
@@ -101,22 +97,18 @@ class Graph:
 
     @property
     def valid(self) -> KnowledgeGraph:
-        """The validation triples."""
         return self.view("valid")
 
     @property
     def test(self) -> KnowledgeGraph:
-        """The test triples."""
         return self.view("test")
 
     @property
     def known(self) -> KnowledgeGraph:
-        """The training and validation triples."""
         return self.view("known")
 
     @property
     def whole(self) -> KnowledgeGraph:
-        """All triples."""
         return self.view("whole")
 
     def view(self, name: str) -> KnowledgeGraph:

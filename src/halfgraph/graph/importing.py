@@ -124,7 +124,6 @@ def _with_files_beside(sources: Sequence[Path], choices: ImportOptions) -> Impor
 
 
 def _read_files(statements: Statements, namer: Namer, choices: ImportOptions) -> None:
-    """Add the types and labels of separate files."""
     skip_bad = choices.reading.skip_bad
     if choices.types_file is not None:
         for line, entity, class_name in read_pairs(choices.types_file, skip_bad, statements):
@@ -153,7 +152,6 @@ def _add_label(statements: Statements, namer: Namer, name: str, label: str) -> N
 
 
 def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> InputError:
-    """Return the error for a types file with an entity that is not in the graph."""
     near = suggest(name, list(statements.names), cutoff=80)
     meant = f" (did you mean {excerpt(near[0])}?)" if near else ""
     advice = "Correct or remove the line, or pass --skip-bad to skip such lines."
@@ -198,7 +196,6 @@ def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> Empty
 def _write(
     folder: Path, statements: Statements, namer: Namer, choices: ImportOptions, provenance: Mapping[str, Any]
 ) -> None:
-    """Number, split and write the graph."""
     parts = _parts(statements, choices, provenance)
     graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
     parts, given = graph.parts, sum(map(len, graph.parts.values()))

@@ -27,12 +27,10 @@ class EntityTypes:
         return len(self.names)
 
     def of(self, entities: NDArray[np.integer] | int) -> NDArray[np.int64]:
-        """Return the type of each entity."""
         return np.searchsorted(self.starts, entities, side="right") - 1
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """The number of entities of each type."""
         return np.diff(self.starts)
 
 
@@ -58,7 +56,6 @@ class KnowledgeGraph:
 
     @property
     def entity_count(self) -> int:
-        """The number of entities."""
         return len(self.starts) - 1
 
     @property
@@ -72,7 +69,6 @@ class KnowledgeGraph:
         return self.relations[edges], self.tails[edges]
 
     def tails_of(self, head: int, relation: int) -> Ids:
-        """Return the tails of a head and relation, sorted."""
         relations, tails = self.neighbours(head)
         first, last = np.searchsorted(relations, [relation, relation + 1])
         return tails[first:last]

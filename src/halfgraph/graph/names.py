@@ -32,7 +32,6 @@ class Namer:
             raise SettingError("--base", f'"{self.base}" cannot be the base of IRIs', advice=advice)
 
     def iri(self, name: str) -> str:
-        """Return the IRI of a name."""
         if is_iri(name):
             return name
         path = _UNSAFE.sub(lambda match: quote(match.group(), safe=""), name)

@@ -64,7 +64,6 @@ def _renumber(parts: dict[str, Triples], numbers: Triples) -> None:
 
 
 def _inverse(order: Triples) -> Triples:
-    """Return the inverse permutation."""
     numbers = np.empty_like(order)
     numbers[order] = np.arange(len(order), dtype=np.int32)
     return numbers

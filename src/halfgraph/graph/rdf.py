@@ -85,7 +85,6 @@ def _can_go_on(syntax: RdfFormat, problem: str) -> bool:
 
 
 def _malformed(error: SyntaxError, path: Path, line: int | None, syntax: RdfFormat) -> InputError:
-    """Return the error for a malformed file."""
     problem = excerpt(_PLACE.sub("", str(error.msg)), 300)
     advice = SKIP if _can_go_on(syntax, problem) else "Correct it; --skip-bad would lose the rest of the file."
     if "remote context" in problem:

@@ -94,7 +94,6 @@ def _walk(pages: "_Pages", start: frozenset[str], hops: int, pattern: str) -> fr
 
 
 def _climb(pages: "_Pages", classes: frozenset[str]) -> None:
-    """Download the superclasses of these classes, level by level."""
     met = classes
     while classes:
         classes = _described(pages, classes, SUB_CLASS_OF) - met
@@ -186,7 +185,6 @@ def _state(folder: Path) -> dict[str, Any]:
 
 
 def _save(pages: _Pages, *, done: bool = False) -> None:
-    """Save in the folder which pages are complete."""
     pages.done = done
     state = {**pages.recipe, "rows": pages.rows, "done": done}
     write_atomically(pages.folder / "state.json", json.dumps(state), advice=MAKE_ROOM)

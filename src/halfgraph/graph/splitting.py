@@ -21,7 +21,6 @@ class Shares:
 
     @classmethod
     def parse(cls, text: str) -> "Shares":
-        """Read proportions such as 90/1/9."""
         try:
             numbers = [float(part) for part in text.split("/")]
         except ValueError:

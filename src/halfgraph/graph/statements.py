@@ -49,13 +49,11 @@ class TripleBuffer:
     waiting: list[int] = field(default_factory=list)  # appending to a list is much faster than to an array
 
     def add(self, triple: tuple[int, int, int]) -> None:
-        """Add a triple."""
         self.waiting.extend(triple)
         if len(self.waiting) >= BUFFERED:
             self.flush()
 
     def flush(self) -> None:
-        """Pack the waiting ids into an array."""
         self.pieces.append(array("i", self.waiting))
         self.waiting.clear()
 
@@ -95,15 +93,12 @@ class Statements:
     blank_nodes_of_document: dict[str, str] = field(default_factory=dict)
 
     def split(self, name: str) -> "TripleBuffer":
-        """Return the triples of a split, to add to."""
         return self.splits.setdefault(name, TripleBuffer())
 
     def add(self, split: str, head: str, relation: str, tail: str) -> None:
-        """Add a triple."""
         self.split(split).add((self.names[head], self.relations[relation], self.names[tail]))
 
     def add_type(self, entity: str, class_name: str) -> None:
-        """Add a type of an entity."""
         self.typed.append(self.names[entity])
         self.types.append(self.classes[class_name])
 

@@ -28,7 +28,6 @@ class Hierarchy:
 
     @classmethod
     def of(cls, pairs: Iterable[tuple[str, str]]) -> "Hierarchy":
-        """Make a hierarchy of (class, superclass) pairs."""
         parents: dict[str, set[str]] = defaultdict(set)
         for lower, upper in pairs:
             if lower != upper:

@@ -22,7 +22,6 @@ class Texts:
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Texts":
-        """Pack strings."""
         blob, ends = bytearray(), array("q", [0])
         for text in texts:
             blob += text.encode()
@@ -36,7 +35,6 @@ class Texts:
         return self.raw(i).decode()
 
     def raw(self, i: int) -> bytes:
-        """Return string i as UTF-8 bytes."""
         return self.blob[self.offsets[i] : self.offsets[i + 1]].tobytes()
 
     def __iter__(self) -> Iterator[str]:
@@ -56,7 +54,6 @@ class Vocabulary:
 
     @classmethod
     def of(cls, names: Sequence[str], labels: Sequence[str] | None = None) -> "Vocabulary":
-        """Make a vocabulary of these names, in this order."""
         hashes = np.fromiter((zlib.crc32(name.encode()) for name in names), dtype=np.uint32, count=len(names))
         order = np.argsort(hashes, kind="stable")
         texts = Texts.of(labels if labels is not None else [""] * len(names))
@@ -69,11 +66,9 @@ class Vocabulary:
         return self.find(name) is not None
 
     def name(self, i: int) -> str:
-        """Return the name of id i."""
         return self.names[i]
 
     def find(self, name: str) -> int | None:
-        """Return the id of a name, or None."""
         raw = name.encode(errors="surrogatepass")  # a name from the command line may hold broken UTF-8
         wanted = np.uint32(zlib.crc32(raw))
         first = int(np.searchsorted(self.hashes, wanted, side="left"))
@@ -105,7 +100,6 @@ class Vocabulary:
 
 
 def _normalise(text: str) -> str:
-    """Return a text in lower case, with spaces for underscores."""
     return text.replace("_", " ").casefold()
 
 

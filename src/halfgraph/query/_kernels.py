@@ -17,12 +17,10 @@ compiled = njit(cache=True, nogil=True)
 
 
 def edges_of(graph: KnowledgeGraph) -> tuple[Any, ...]:
-    """Return the arrays of a graph as the kernels read them."""
     return tuple(map(contiguous, (graph.starts, graph.relations, graph.tails, graph.types.starts)))
 
 
 def steps_of(program: Program) -> tuple[Any, ...]:
-    """Return the arrays of a program as the kernels read them."""
     return tuple(map(contiguous, program.arrays))
 
 
@@ -71,7 +69,6 @@ def edge_range(edges, head, relation):
 
 @compiled
 def has_edge(edges, head, relation, tail):
-    """Whether the graph has an edge."""
     low, high = edge_range(edges, head, relation)
     index = first_from(edges[2], low, high, tail)
     return index < high and edges[2][index] == tail

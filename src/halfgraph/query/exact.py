@@ -46,7 +46,6 @@ class Ragged:
 
     @classmethod
     def of(cls, sets: list[Entities]) -> "Ragged":
-        """Concatenate the sets."""
         offsets = np.zeros(len(sets) + 1, dtype=np.int64)
         np.cumsum(list(map(len, sets)), out=offsets[1:])
         return cls(np.concatenate([*sets, np.empty(0, np.int32)]).astype(np.int32), offsets)
@@ -59,11 +58,9 @@ class Ragged:
         return self.values[self.offsets[row] : self.offsets[row + 1]]
 
     def sizes(self) -> NDArray[np.int64]:
-        """Return the number of entities of each set."""
         return np.diff(self.offsets)
 
     def take(self, rows: NDArray[np.integer]) -> "Ragged":
-        """Return the sets of these rows."""
         return Ragged.of([self[int(row)] for row in rows])
 
 
@@ -79,7 +76,6 @@ class Exact:
         object.__setattr__(self, "edges", edges_of(self.graph))
 
     def answers(self, query: Query) -> Entities:
-        """Return the answers of one query, sorted."""
         check_negations(query)
         if not shared_variables(query):
             return self.answer_sets(compile_query(query), threads=1)[0]
@@ -127,7 +123,6 @@ class Exact:
             yield from self._trees(replace_node(query, shared[0], NOTHING))
 
     def answer_sets(self, batch: QueryBatch, threads: int | None = None) -> Ragged:
-        """Return the answers of each query of a batch."""
         self._check(batch)
         if batch.program.has_shared_variables:
             return Ragged.of([self.answers(batch.query(row)) for row in range(len(batch))])
@@ -156,7 +151,6 @@ class Exact:
         return in_pieces(work, len(batch), threads)
 
     def _among_answers(self, batch: QueryBatch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
-        """Check membership in the full sets of answers."""
         sets = self.answer_sets(batch, threads)
         rows = np.repeat(np.arange(len(batch)), sets.sizes())
         is_answer = np.zeros(len(batch), dtype=bool)

@@ -155,7 +155,6 @@ def _group(query: Query, names: Names, used: int) -> Group:
 
 
 def _patterns(node: Query, names: Names, used: int) -> Iterator[Pattern]:
-    """Yield the patterns of one node."""
     name = names[id(node)]
     match node:
         case Project():

@@ -58,7 +58,6 @@ class Program:
 
     @cached_property
     def depth(self) -> int:
-        """The number of relations on the longest path."""
         return depth(self.query)
 
     @property
@@ -79,7 +78,6 @@ class QueryBatch:
         return len(self.anchors)
 
     def query(self, row: int) -> Query:
-        """Return one of the queries."""
         return fill(self.program.template, self.anchors[row], self.relations[row])
 
     def tree(self) -> Query:

@@ -29,15 +29,12 @@ class Labelled:
     graph: Graph
 
     def term(self, term: Term) -> str:
-        """Return a variable, or the label of an entity."""
         return f"?{term}" if isinstance(term, str) else self.graph.entities.label(int(term.entity))
 
     def relation(self, relation: int) -> str:
-        """Return the label of a relation; an inverse ends with ⁻¹."""
         return self.graph.relations.label(relation // 2) + ("⁻¹" if relation & 1 else "")
 
     def type_id(self, type_id: int) -> str:
-        """Return the local name of a type."""
         return local_name(self.graph.types.names[type_id])
 
     def claim(self, group: Group, target: str) -> str:
@@ -46,11 +43,9 @@ class Labelled:
         return (f"∃ {bound} : " if bound else "") + self.formula(group)
 
     def formula(self, group: Group) -> str:
-        """Return the conjunction of the patterns."""
         return " ∧ ".join(map(self.atom, group))
 
     def atom(self, pattern: Pattern) -> str:
-        """Return one pattern."""
         match pattern:
             case Edge():
                 return f"{self.relation(pattern.relation)}({self.term(pattern.source)}, ?{pattern.target})"
@@ -76,7 +71,6 @@ class Drawing:
     group: Group
 
     def lines(self, target: str) -> list[str]:
-        """Return the whole drawing."""
         return [self.head(target), *self.below(target, set())]
 
     def head(self, variable: str) -> str:
@@ -85,19 +79,16 @@ class Drawing:
         return f"?{variable}{self.types(variable)}" + (" (shared)" if uses > 1 else "")
 
     def types(self, variable: str) -> str:
-        """Return the types of a variable."""
         patterns = (pattern for pattern in self.group if isinstance(pattern, OfType))
         types = (pattern.type_id for pattern in patterns if pattern.variable == variable)
         return "".join(f" : {self.labels.type_id(type_id)}" for type_id in types)
 
     def below(self, variable: str, seen: set[str]) -> list[str]:
-        """Return the lines under a variable."""
         seen.add(variable)
         branches = [branch for pattern in self.group for branch in self.branches(variable, pattern, seen)]
         return indent_branches(branches)
 
     def branches(self, variable: str, pattern: Pattern, seen: set[str]) -> Iterator[list[str]]:
-        """Yield the branches of one pattern under a variable."""
         match pattern:
             case Edge(source=source, target=target) if target == variable:
                 yield self.branch(pattern, source, seen)

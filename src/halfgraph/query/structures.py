@@ -38,12 +38,10 @@ class Structure:
 
     @cached_property
     def anchor_count(self) -> int:
-        """The number of anchors."""
         return len(anchors(self.query))
 
     @cached_property
     def relation_count(self) -> int:
-        """The number of edges."""
         return len(edges(self.query))
 
     @cached_property

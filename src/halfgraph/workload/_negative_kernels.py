@@ -40,7 +40,6 @@ def below(state, bound):
 
 @compiled
 def type_of(edges, entity):
-    """Return the type of an entity."""
     return np.searchsorted(edges[3], entity, side="right") - 1
 
 

@@ -44,7 +44,6 @@ class QuestionRecord:
         return None if value is None else self.leaves.entities(value, self.position)
 
     def missing(self) -> int | None:
-        """Return the number of missing triples, or None if the field is absent."""
         value = self.fields.get("missing")
         if value is not None and (not isinstance(value, int) or value < 0):
             raise self.position.error(f'"missing" should be how many triples are missing, found {shown(value)}')
@@ -76,7 +75,6 @@ class QuestionColumns:
     lines: "array[int]" = field(default_factory=lambda: array("i"))
 
     def add(self, record: QuestionRecord, anchors: Sequence[int], relations: Sequence[int]) -> None:
-        """Add a question."""
         stated = record.fields.get("structure", self.structure.short)
         if stated in _SHORT_NAMES and stated != self.structure.short:
             problem = f'"structure" says {stated}, but the query is {self.structure.short}: {shown(record.query)}'

@@ -44,7 +44,6 @@ class Counts:
     neighbourhoods: int | None = None  # of each size; default: the number of entities
 
     def training(self, structure: Structure, structures: tuple[Structure, ...], entity_count: int) -> int:
-        """Return the number of training questions of a structure."""
         if structure in NEIGHBOURHOODS:
             return entity_count if self.neighbourhoods is None else self.neighbourhoods
         total = {2: self.two_edges, 3: self.three_edges}[structure.relation_count]
@@ -214,7 +213,6 @@ class Workload:
         return cls(path, description)
 
     def structures(self, split: str) -> list[Structure]:
-        """Return the structures that have questions in a split."""
         counts = self.description["questions"].get(split, {})
         return [structure_named(name) for name, count in counts.items() if count]
 
@@ -249,7 +247,6 @@ class Workload:
 
 
 def _read_description(path: Path) -> dict[str, Any]:
-    """Read and check workload.json."""
     try:
         description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
     except FileNotFoundError as error:
@@ -268,5 +265,4 @@ def _read_description(path: Path) -> dict[str, Any]:
 
 
 def _is_whole(column: Any, count: int) -> bool:
-    """Whether a column has a value for each question."""
     return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))

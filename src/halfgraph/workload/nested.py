@@ -39,7 +39,6 @@ class FilePosition:
         return f"{self.path}, line {self.line}" if self.line is not None else str(self.path)
 
     def error(self, problem: str, advice: str = "") -> InputError:
-        """Return an error at this position."""
         return InputError(problem, path=self.path, line=self.line, advice=advice)
 
 
@@ -99,11 +98,9 @@ class GraphNames:
         self._find_entity = cache(graph.entities.find)
 
     def entity(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of an entity."""
         return self.entities([leaf], position)[0]
 
     def entities(self, leaves: Any, position: FilePosition) -> list[int]:
-        """Return the ids of a list of entities."""
         if not isinstance(leaves, list):
             raise position.error(f"expected a list of entities, found {shown(leaves)}")
         ids = [self._find_entity(name) if isinstance(name, str) else None for name in leaves]
@@ -112,7 +109,6 @@ class GraphNames:
         return ids  # type: ignore[return-value]
 
     def relation(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of a directed relation."""
         number = self.find_relation(leaf) if isinstance(leaf, str) else None
         if number is None:
             raise _unknown(leaf, "relation", self.graph.relations, position)
@@ -127,7 +123,6 @@ class GraphNames:
         return None
 
     def negates(self, leaf: Any) -> bool:
-        """Whether a name among the relations of a path marks it as negated."""
         return leaf == NEGATION and self.find_relation(leaf) is None
 
 

@@ -124,7 +124,6 @@ class Numbering:
         self._relations = {number: relation_name(name, names) for number, name in relations.items()}
 
     def entity(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of an entity."""
         return self.names.entity(self._name(self._entities, "entity", leaf, position), position)
 
     def entities(self, leaves: Any, position: FilePosition) -> list[int]:
@@ -133,11 +132,9 @@ class Numbering:
         return self.names.entities([self._name(self._entities, "entity", leaf, position) for leaf in members], position)
 
     def relation(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of a directed relation."""
         return self.names.relation(self._name(self._relations, "relation", leaf, position), position)
 
     def negates(self, leaf: Any) -> bool:
-        """Whether a number among the relations of a path marks it as negated."""
         return bool(leaf == NEGATION)
 
     def _name(self, names: Mapping[Any, str], what: str, number: Any, position: FilePosition) -> str:

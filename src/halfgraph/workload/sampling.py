@@ -46,15 +46,12 @@ class Questions:
         return len(self.answers)
 
     def batch(self) -> QueryBatch:
-        """Return the queries as columns of one program."""
         return QueryBatch(compile_structure(self.structure), self.anchors, self.relations)
 
     def query(self, i: int) -> Query:
-        """Return one of the queries."""
         return self.structure.fill(self.anchors[i], self.relations[i])
 
     def take(self, rows: NDArray[np.integer]) -> "Questions":
-        """Return the questions of these rows."""
 
         def pick(column: Any) -> Any:
             return column.take(rows) if isinstance(column, Ragged) else None if column is None else column[rows]
@@ -157,7 +154,6 @@ def _check(structure: Structure) -> None:
 
 
 def _join(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
-    """Join the blocks of a draw."""
     columns: Any = [np.concatenate([block[number] for block in blocks]) for number in range(len(COLUMNS))]
     tally = sum((block[-1] for block in blocks), np.zeros(len(REASONS), np.int64))
     reasons = {reason: int(count) for reason, count in zip(REASONS, tally, strict=True) if count}

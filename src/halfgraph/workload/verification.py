@@ -122,7 +122,6 @@ def _compare(
     questions: Questions,
     lines: Sequence[int] | None,
 ) -> None:
-    """Compute the answers of some questions again and count those that agree."""
     easy, everything = (_answers(names.graph, name, questions) for name in graphs)
     rows = differing_rows(questions, easy, everything, len(names.graph.entities))
     verified.queries += len(questions)
