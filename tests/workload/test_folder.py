@@ -10,7 +10,7 @@ from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, structure_named
 from halfgraph.workload import sampling
-from halfgraph.workload.folder import DESCRIPTION, Counts, Plan, Workload, draw, sample
+from halfgraph.workload.folder import DESCRIPTION, Counts, Plan, Workload, draw, planned, sample
 from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 from query_oracles import Plain, answers, clean_paths
@@ -308,18 +308,18 @@ def test_the_description_counts_what_there_is(workload):
     assert description["questions_per_second"] > 0
 
 
-def test_default_counts_are_the_papers():
-    counts = Counts()
-    training = {
-        structure.short: counts.training(structure, STRUCTURES, 777) for structure in (*STRUCTURES[1:], *NEIGHBOURHOODS)
-    }
+def test_default_counts_are_the_papers(graph):
+    plan = Plan(Counts())
+    training = {structure.short: plan.training(structure, graph) for structure in (*STRUCTURES, *NEIGHBOURHOODS)}
     assert training == {
+        "1p": len(graph.train.tails),
         "2p": 500_000,
         "2i": 500_000,
         **dict.fromkeys(("3p", "3i", "pi", "ip"), 250_000),
-        **dict.fromkeys(("4i", "5i", "6i", "7i"), 777),
+        **dict.fromkeys(("4i", "5i", "6i", "7i"), len(graph.entities)),
     }
-    assert (counts.held_out("valid"), counts.held_out("test")) == (1_000, 10_000)
+    assert planned(plan, graph)["valid"] == dict.fromkeys([structure.name for structure in STRUCTURES], 1_000)
+    assert planned(plan, graph)["test"] == dict.fromkeys([structure.name for structure in STRUCTURES], 10_000)
 
 
 def test_sets_of_no_questions_are_saved_and_opened(tmp_path, graph):

@@ -49,17 +49,8 @@ class Graph:
         if PART in path.name:
             problem = "is incomplete: it is still being written, or its import was killed"
             raise FolderError(path, problem, advice="Pass the folder that the import creates.")
-        try:
-            description = dict(json.loads((path / DESCRIPTION).read_text(encoding="utf-8")))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            problem = "no graph here" if path.is_dir() else "no such folder"
-            raise FolderError(path, problem, advice="Make one with: halfgraph import SOURCE --out FOLDER") from error
-        except (OSError, TypeError, ValueError) as error:
-            raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
-        if description.get("format") != FORMAT:
-            problem = f"has format {description.get('format')}; this halfgraph reads format {FORMAT}"
-            raise FolderError(path, problem, advice=_AGAIN)
-        return cls(path, _upgrade(description))
+        made_by = "halfgraph import SOURCE --out FOLDER"
+        return cls(path, _upgrade(read_description(path / DESCRIPTION, "graph", made_by, _AGAIN)))
 
     @property
     def fingerprint(self) -> str:
@@ -122,7 +113,7 @@ class Graph:
         relation_count = 2 * int(self.description["counts"]["relations"])
         if not self.has_split and name != "train":
             return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
-        starts, relations, tails = (self._array(f"{name}.{part}") for part in VIEW_PARTS)
+        starts, relations, tails = self._arrays(name, VIEW_PARTS)
         return KnowledgeGraph(starts, relations, tails, self.types, relation_count)
 
     def find_entity(self, iri: str, *, or_name: bool = False) -> int | None:
@@ -143,24 +134,38 @@ class Graph:
         return self.relations.name(relation // 2) + ("^-1" if relation & 1 else "")
 
     def _vocabulary(self, name: str) -> Vocabulary:
-        parts = [self._array(f"{name}.{part}") for part in VOCABULARY_PARTS]
+        parts = self._arrays(name, VOCABULARY_PARTS)
         return Vocabulary(Texts(parts[0], parts[1]), Texts(parts[2], parts[3]), parts[4], parts[5])
 
-    def _array(self, name: str) -> NDArray[Any]:
-        path = self.path / f"{name}.npy"
-        try:
-            return load_array(path)
-        except (EOFError, OSError, ValueError) as error:
-            raise FolderError(path, f"cannot be read: {error}", advice=_AGAIN) from error
+    def _arrays(self, name: str, parts: Sequence[str]) -> list[NDArray[Any]]:
+        return [load_array(self.path / f"{name}.{part}.npy", _AGAIN) for part in parts]
 
 
 VIEW_PARTS = ("starts", "relations", "tails")
 VOCABULARY_PARTS = ("names", "name_offsets", "labels", "label_offsets", "hashes", "by_hash")
 
 
-def load_array(path: Path) -> NDArray[Any]:
+def read_description(path: Path, what: str, made_by: str, again: str) -> dict[str, Any]:
+    """Read the JSON file that describes a folder, and check its format; `made_by` and `again` are advice for errors."""
+    try:
+        description = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (FileNotFoundError, NotADirectoryError) as error:
+        problem = f"no {what} here" if path.parent.is_dir() else "no such folder"
+        raise FolderError(path.parent, problem, advice=f"Make one with: {made_by}") from error
+    except (OSError, TypeError, ValueError) as error:
+        raise FolderError(path, f"cannot be read: {error}", advice=again) from error
+    if description.get("format") != FORMAT:
+        problem = f"has format {description.get('format')}, but this halfgraph reads format {FORMAT}"
+        raise FolderError(path.parent, problem, advice=again)
+    return description
+
+
+def load_array(path: Path, advice: str = "") -> NDArray[Any]:
     """Open an array as a memory map, or read it if it is empty."""
-    array: NDArray[Any] = np.load(path, mmap_mode="r") if path.stat().st_size > 128 else np.load(path)
+    try:
+        array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > 128 else None)
+    except (EOFError, OSError, ValueError) as error:
+        raise FolderError(path, f"cannot be read: {error}", advice=advice) from error
     return array
 
 

@@ -1,11 +1,11 @@
 """Exact answers: the set of entities that answer a query on a given graph."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import reduce
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from halfgraph.query.tree import (
 )
 
 Entities = NDArray[np.int32]
+T = TypeVar("T")
 DEEPEST = 3  # relations on a path up to which membership is checked backwards; the number of paths grows with each
 AT_ONCE = 512  # values of a shared variable joined in one batch, so that their answers fit in memory
 NOTHING = Union(())
@@ -207,10 +208,15 @@ def in_pieces(work: Callable[[slice], Any], count: int, threads: int | None) -> 
     threads = threads or available_cores()
     size = max(64, -(-count // (4 * threads)))
     pieces = [slice(first, min(first + size, count)) for first in range(0, max(count, 1), size)]
-    if threads == 1 or len(pieces) == 1:
-        return [work(piece) for piece in pieces]
-    with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, pieces))
+    return map_threads(work, pieces, threads)
+
+
+def map_threads(work: Callable[[Any], T], items: Sequence[Any], threads: int | None) -> list[T]:
+    """Apply `work` to the items, on several threads if there are several items, and return the results in order."""
+    if threads == 1 or len(items) == 1:
+        return [work(item) for item in items]
+    with ThreadPoolExecutor(threads or available_cores()) as pool:
+        return list(pool.map(work, items))
 
 
 def available_cores() -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
-from halfgraph.graph.folder import Graph, load_array, new_folder, save_array
+from halfgraph.graph.folder import FORMAT, Graph, load_array, new_folder, read_description, save_array
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
@@ -25,7 +25,6 @@ from halfgraph.workload.negatives import (
 )
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 
-FORMAT = 1
 DESCRIPTION = "workload.json"
 NEEDED = ("anchors", "relations", "answers", "negative", "hard_negative")
 # The graphs that the easy answers and all answers of a split refer to.
@@ -43,16 +42,6 @@ class Counts:
     test: int = 10_000
     neighbourhoods: int | None = None  # of each size; default: the number of entities
 
-    def training(self, structure: Structure, structures: tuple[Structure, ...], entity_count: int) -> int:
-        if structure in NEIGHBOURHOODS:
-            return entity_count if self.neighbourhoods is None else self.neighbourhoods
-        total = {2: self.two_edges, 3: self.three_edges}[structure.relation_count]
-        return total // max(1, sum(other.relation_count == structure.relation_count for other in structures))
-
-    def held_out(self, split: str) -> int:
-        """Return the number of validation or test questions of each structure."""
-        return self.valid if split == "valid" else self.test
-
 
 @dataclass(frozen=True)
 class Plan:
@@ -67,9 +56,13 @@ class Plan:
 
     def training(self, structure: Structure, graph: Graph) -> int:
         """Return the number of training questions of a structure; every edge is one."""
-        if structure.relation_count == 1:
+        counts, edges = self.counts, structure.relation_count
+        if structure in NEIGHBOURHOODS:
+            return len(graph.entities) if counts.neighbourhoods is None else counts.neighbourhoods
+        if edges == 1:
             return len(graph.train.tails)
-        return self.counts.training(structure, self.structures, len(graph.entities))
+        same_size = sum(other.relation_count == edges for other in self.structures)
+        return {2: counts.two_edges, 3: counts.three_edges}[edges] // max(1, same_size)
 
 
 Progress = Callable[[str, Structure, int], None]  # called with a split, a structure and its number of questions
@@ -82,19 +75,21 @@ def sample(graph: Graph, out: Path, plan: Plan, progress: Progress = lambda *_: 
         warm_up()
         start = time.perf_counter()
         for split, drawn in draw(graph, plan):
-            save_questions(folder, split, drawn.questions)
-            tallies.setdefault(split, {})[drawn.questions.structure.name] = summary(drawn)
-            progress(split, drawn.questions.structure, len(drawn.questions))
+            questions = drawn.questions
+            save_questions(folder, split, questions)
+            tallies.setdefault(split, {})[questions.structure.name] = summary(questions, drawn.tally)
+            progress(split, questions.structure, len(questions))
         seconds = time.perf_counter() - start
-        total = sum(row["questions"] for rows in tallies.values() for row in rows.values())
+        rows = [row for rows in tallies.values() for row in rows.values()]
+        total = sum(row["questions"] for row in rows)
         if not total:
-            problem = f"no question was found: {_rejections(tallies) or 'the plan asks for none'}"
+            reasons = sum((Counter(row["rejected"]) for row in rows), Counter[str]()).most_common()
+            rejections = ", ".join(f"{reason} ({count:,} times)" for reason, count in reasons)
+            problem = f"no question was found: {rejections or 'the plan asks for none'}"
             raise EmptyGraph(problem, path=graph.path, advice="Choose other structures, or more questions.")
         graphs = {split: {"easy_on": GRAPHS[split][0], "all_on": GRAPHS[split][1]} for split in tallies}
-        speed = round(total / seconds, 1)
-        write_description(
-            folder, graph, tallies, graphs, seed=plan.seed, uniform=plan.uniform, questions_per_second=speed
-        )
+        others = {"seed": plan.seed, "uniform": plan.uniform, "questions_per_second": round(total / seconds, 1)}
+        write_description(folder, graph, tallies, graphs, **others)
     return Workload.open(out)
 
 
@@ -108,67 +103,49 @@ def warm_up() -> None:
     fresh_negatives(tiny, questions, 1, 0, hard=False)
 
 
-def _rejections(tallies: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return the reasons of rejection, the most frequent first."""
-    reasons: Counter[str] = Counter()
-    for rows in tallies.values():
-        for row in rows.values():
-            reasons.update(row["rejected"])
-    return ", ".join(f"{reason} ({count:,} times)" for reason, count in reasons.most_common())
-
-
 def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
     """Return the number of questions to draw, by split and structure."""
-    train = {structure.name: plan.training(structure, graph) for structure in (*plan.structures, *NEIGHBOURHOODS)}
-    held_out = {
-        split: {structure.name: plan.counts.held_out(split) for structure in plan.structures}
-        for split in (("valid", "test") if graph.has_split else ())
-    }
-    return {
-        split: {name: count for name, count in rows.items() if count}
-        for split, rows in {"train": train, **held_out}.items()
-    }
+    structures = (*plan.structures, *NEIGHBOURHOODS)
+    counts = {"train": {structure.name: plan.training(structure, graph) for structure in structures}}
+    for split in ("valid", "test") if graph.has_split else ():
+        counts[split] = {structure.name: getattr(plan.counts, split) for structure in plan.structures}
+    return {split: {name: count for name, count in rows.items() if count} for split, rows in counts.items()}
 
 
 def draw(graph: Graph, plan: Plan) -> Iterator[tuple[str, Drawn]]:
     """Draw the questions of a plan, structure by structure and with their split, training questions first."""
-    threads: Any = {} if plan.threads is None else {"threads": plan.threads}
-    sampler = Sampler(graph.train, plan.uniform, **threads)
+    sampler = Sampler(graph.train, plan.uniform, threads=plan.threads)
     for structure in (*plan.structures, *NEIGHBOURHOODS):
         if structure.relation_count == 1:
-            yield "train", Drawn(every_edge(graph.train, structure), {})
+            yield "train", Drawn(every_edge(graph.train, structure), Counter())
         elif count := plan.training(structure, graph):
             negatives = structure not in NEIGHBOURHOODS
             yield "train", sampler.draw(structure, count, plan.seed, negatives=negatives, hard_negatives=negatives)
     if graph.has_split:
-        # Negatives of both are not answers on the whole graph: otherwise a model that predicts a test triple would be
-        # counted wrong.
-        valid = Sampler(graph.known, plan.uniform, graph.train, graph.train, graph.whole, **threads)
-        test = Sampler(graph.whole, plan.uniform, graph.train, graph.known, graph.whole, **threads)
-        yield from _draw_held_out(graph, plan, "valid", valid, plan.seed + 1_000_003)
-        yield from _draw_held_out(graph, plan, "test", test, plan.seed + 2_000_006)
+        yield from _draw_held_out(graph, plan, "valid", graph.known, graph.train, plan.seed + 1_000_003)
+        yield from _draw_held_out(graph, plan, "test", graph.whole, graph.known, plan.seed + 2_000_006)
 
 
-def _draw_held_out(graph: Graph, plan: Plan, split: str, sampler: Sampler, seed: int) -> Iterator[tuple[str, Drawn]]:
+def _draw_held_out(
+    graph: Graph, plan: Plan, split: str, view: KnowledgeGraph, held_from: KnowledgeGraph, seed: int
+) -> Iterator[tuple[str, Drawn]]:
     """Draw the validation or test questions, with all their answers and negatives."""
-    count = plan.counts.held_out(split)
+    # A negative is no answer on the whole graph: otherwise a model that predicts a test triple would be counted wrong.
+    sampler = Sampler(view, plan.uniform, graph.train, held_from, graph.whole, plan.threads)
+    count = getattr(plan.counts, split)
     for structure in plan.structures if count else ():
         if structure.relation_count == 1:
             drawn = held_out_edges(graph.view(split), sampler, structure, count, seed)
         else:
             drawn = draw_distinct(sampler, structure, count, seed)
         questions = add_answers(drawn.questions, sampler, plan.threads)
-        questions = add_negatives(questions, sampler.truth or sampler.graph, seed, plan.negatives, plan.threads)
-        yield split, Drawn(questions, drawn.tally)
+        yield split, Drawn(add_negatives(questions, graph.whole, seed, plan.negatives, plan.threads), drawn.tally)
 
 
-def summary(drawn: Drawn) -> dict[str, Any]:
+def summary(questions: Questions, tally: Mapping[str, int]) -> dict[str, Any]:
     """Return the number of questions, the mean number of answers and the rejections by reason."""
-    questions = drawn.questions
-    row: dict[str, Any] = {
-        "questions": len(questions),
-        "rejected": {reason: count for reason, count in drawn.tally.items() if reason != "kept"},
-    }
+    rejected = {reason: count for reason, count in tally.items() if reason != "kept"}
+    row: dict[str, Any] = {"questions": len(questions), "rejected": rejected}
     if questions.easy is not None and questions.hard is not None and len(questions):
         row["mean_easy"] = round(float(questions.easy.sizes().mean()), 2)
         row["mean_hard"] = round(float(questions.hard.sizes().mean()), 2)
@@ -207,7 +184,12 @@ class Workload:
     def open(cls, path: str | Path, graph: Graph | None = None) -> "Workload":
         """Open a workload folder; with a graph, check that it was made for it."""
         path = Path(path)
-        description = _read_description(path)
+        made_by = "halfgraph sample GRAPH --out FOLDER"
+        description = read_description(path / DESCRIPTION, "workload", made_by, _AGAIN)
+        counts = description.get("questions")
+        is_complete = isinstance(counts, dict) and all(isinstance(rows, dict) for rows in counts.values())
+        if not is_complete or not isinstance(description.get("graph"), str):
+            raise FolderError(path / DESCRIPTION, "does not name its graph and its numbers of questions", advice=_AGAIN)
         if graph is not None and description["graph"] != graph.fingerprint:
             raise OtherGraph(path, expected=description["graph"], found=graph.fingerprint)
         return cls(path, description)
@@ -225,11 +207,12 @@ class Workload:
         """Return the questions of a structure in a split, memory-mapped."""
         columns: dict[str, Any] = {}
         for column in fields(Questions):
-            stem = f"{split}.{structure.name}.{column.name}"
-            if (self.path / f"{stem}.npy").exists():
-                columns[column.name] = self._array(stem)
-            elif (self.path / f"{stem}.values.npy").exists():
-                columns[column.name] = Ragged(self._array(f"{stem}.values"), self._array(f"{stem}.offsets"))
+            path = self.path / f"{split}.{structure.name}.{column.name}.npy"
+            values, offsets = path.with_suffix(".values.npy"), path.with_suffix(".offsets.npy")
+            if path.exists():
+                columns[column.name] = load_array(path, _AGAIN)
+            elif values.exists():
+                columns[column.name] = Ragged(load_array(values, _AGAIN), load_array(offsets, _AGAIN))
         if "answers" not in columns:
             raise FolderError(self.path, f"has no {split} questions of {structure.name}", advice=_AGAIN)
         lost = [name for name in NEEDED if name not in columns]
@@ -238,30 +221,6 @@ class Workload:
             problem = f"the {split} questions of {structure.name} have lost some of: {', '.join(lost)}"
             raise FolderError(self.path, problem, advice=_AGAIN)
         return Questions(structure, **columns)
-
-    def _array(self, name: str) -> Any:
-        try:
-            return load_array(self.path / f"{name}.npy")
-        except (OSError, ValueError, EOFError) as error:
-            raise FolderError(self.path / f"{name}.npy", f"cannot be read: {error}", advice=_AGAIN) from error
-
-
-def _read_description(path: Path) -> dict[str, Any]:
-    try:
-        description = json.loads((path / DESCRIPTION).read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        problem = "no workload here" if path.is_dir() else "no such folder"
-        raise FolderError(path, problem, advice="Make one with: halfgraph sample GRAPH --out FOLDER") from error
-    except (OSError, ValueError) as error:
-        raise FolderError(path / DESCRIPTION, f"cannot be read: {error}", advice=_AGAIN) from error
-    if not isinstance(description, dict) or description.get("format") != FORMAT:
-        version = description.get("format") if isinstance(description, dict) else "unknown"
-        raise FolderError(path, f"is of format {version}, and this halfgraph reads format {FORMAT}", advice=_AGAIN)
-    counts = description.get("questions")
-    is_complete = isinstance(counts, dict) and all(isinstance(rows, dict) for rows in counts.values())
-    if not is_complete or not isinstance(description.get("graph"), str):
-        raise FolderError(path / DESCRIPTION, "does not name its graph and its numbers of questions", advice=_AGAIN)
-    return description
 
 
 def _is_whole(column: Any, count: int) -> bool:

@@ -20,7 +20,7 @@ from halfgraph.workload.columns import HELD_OUT, SETS, SINGLES, QuestionColumns,
 from halfgraph.workload.folder import Workload, save_questions, summary, write_description
 from halfgraph.workload.nested import FilePosition, GraphNames, shown
 from halfgraph.workload.pickles import is_pickled, read_pickles
-from halfgraph.workload.sampling import Drawn, Questions
+from halfgraph.workload.sampling import Questions
 from halfgraph.workload.verification import CONVENTIONS, AnswerConvention, find_convention, nested_query
 
 STANDARD_OUTPUT = Path("-")
@@ -128,15 +128,13 @@ def import_workload(
             for columns in by_structure.values():
                 questions = _with_easy_answers(columns.questions(), graph, convention)
                 save_questions(folder, convention.split, questions)
-                tallies.setdefault(convention.split, {})[columns.structure.name] = summary(Drawn(questions, {}))
+                tallies.setdefault(convention.split, {})[columns.structure.name] = summary(questions, {})
                 lines[convention.split, columns.structure.name] = columns.lines
-        graphs = {name: _described(convention) for name, convention in conventions.items()}
+        graphs = {name: asdict(convention) for name, convention in conventions.items()}
+        for described in graphs.values():
+            del described["split"]
         write_description(folder, graph, tallies, graphs, source=str(source), set_aside=dict(set_aside))
     return Imported(Workload.open(out), conventions, lines)
-
-
-def _described(convention: AnswerConvention) -> dict[str, Any]:
-    return {name: value for name, value in asdict(convention).items() if name != "split"}
 
 
 def _convention(graph: Graph, name: str, columns: Mapping[str, QuestionColumns], split: str) -> AnswerConvention:

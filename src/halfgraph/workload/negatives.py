@@ -98,8 +98,8 @@ def held_out_edges(held_out: KnowledgeGraph, sampler: Sampler, structure: Struct
     negative = fresh_negatives(sampler.truth or sampler.graph, questions, 1, seed, hard=False)[:, 0]
     questions = replace(questions, negative=negative, missing=np.ones(len(questions), np.int32))
     kept = np.flatnonzero(negative >= 0)[:count]
-    tally = {"kept": len(kept), "no negative of the answer's type": int((negative < 0).sum())}
-    return Drawn(questions.take(kept), {reason: n for reason, n in tally.items() if n})
+    tally = Counter({"kept": len(kept), "no negative of the answer's type": int((negative < 0).sum())})
+    return Drawn(questions.take(kept), +tally)
 
 
 def draw_distinct(sampler: Sampler, structure: Structure, count: int, seed: int) -> Drawn:
@@ -123,4 +123,4 @@ def draw_distinct(sampler: Sampler, structure: Structure, count: int, seed: int)
         if len(rows) == count or len(fresh) * 20 < len(new) or not len(new):
             break
     tally["kept"] = len(rows)
-    return Drawn(Questions.concatenate(kept), {reason: n for reason, n in tally.items() if n})
+    return Drawn(Questions.concatenate(kept), +tally)

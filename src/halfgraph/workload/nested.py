@@ -49,17 +49,10 @@ class Leaves(Protocol):
     union: ClassVar[Sequence[Any]]  # the last member of a union
     expected: ClassVar[str]  # the forms of a query, for errors
 
-    def entity(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of an entity."""
-
-    def entities(self, leaves: Any, position: FilePosition) -> list[int]:
-        """Return the ids of several entities."""
-
-    def relation(self, leaf: Any, position: FilePosition) -> int:
-        """Return the id of a directed relation."""
-
-    def negates(self, leaf: Any) -> bool:
-        """Whether a leaf among the relations of a path marks it as negated."""
+    def entity(self, leaf: Any, position: FilePosition) -> int: ...
+    def entities(self, leaves: Any, position: FilePosition) -> list[int]: ...
+    def relation(self, leaf: Any, position: FilePosition) -> int: ...  # the id of a directed relation
+    def negates(self, leaf: Any) -> bool: ...  # whether it marks the path it ends as negated
 
 
 def read_nested(value: Any, leaves: Leaves, position: FilePosition, depth: int = 0) -> Query:

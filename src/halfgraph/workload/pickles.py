@@ -21,15 +21,9 @@ from halfgraph.workload.columns import QuestionRecord
 from halfgraph.workload.nested import INVERSE, FilePosition, GraphNames, shown
 
 # What a pickle may name: containers, and what a defaultdict makes. Numbers and strings need no name.
-ADMITTED: Mapping[str, type] = {
-    **{
-        f"{module}.{container.__name__}": container
-        for module in ("builtins", "__builtin__")
-        for container in (dict, frozenset, int, list, set)
-    },
-    "__builtin__.long": int,
-    "collections.defaultdict": defaultdict,
-}
+ADMITTED: dict[str, type] = {"__builtin__.long": int, "collections.defaultdict": defaultdict}
+for _module in ("builtins", "__builtin__"):
+    ADMITTED |= {f"{_module}.{container.__name__}": container for container in (dict, frozenset, int, list, set)}
 ENDINGS = (".pkl", ".pickle")
 REASONING = re.compile(r"(?P<stem>(?P<split>train|valid|test)(-[\w-]+)?)-queries\.(pkl|pickle)(\.gz)?")
 BOX = re.compile(
@@ -152,14 +146,9 @@ def _members(value: Any, position: FilePosition) -> Collection[Any]:
 
 def relation_name(name: str, names: GraphNames) -> str:
     """Return a directed relation as the graph names it: +x and x are x, -x and x_reverse its inverse."""
-    spellings = {
-        name: "",
-        name.removeprefix("+"): "",
-        name.removeprefix("-"): INVERSE,
-        name.removesuffix("_reverse"): INVERSE,
-    }
-    spellings[name] = ""
-    return next((stem + suffix for stem, suffix in spellings.items() if stem in names.graph.relations), name)
+    forward, inverse = (name, name.removeprefix("+")), (name.removeprefix("-"), name.removesuffix("_reverse"))
+    spellings = [*((stem, "") for stem in forward), *((stem, INVERSE) for stem in inverse)]
+    return next((stem + suffix for stem, suffix in spellings if stem in names.graph.relations), name)
 
 
 def _names_of(folder: Path, what: str, is_known: Callable[[str], bool]) -> dict[int, str]:

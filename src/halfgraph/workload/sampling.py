@@ -1,9 +1,9 @@
 """Questions, queries with a known answer and negatives, and the sampler that draws them from a graph."""
 
 import zlib
+from collections import Counter
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import edges_of, steps_of
-from halfgraph.query.exact import Ragged, available_cores
+from halfgraph.query.exact import Ragged, map_threads
 from halfgraph.query.program import QueryBatch, compile_structure
 from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Query, nodes, shared_variables, type_of
@@ -70,7 +70,7 @@ class Drawn:
     """Drawn questions, and the number of those kept and rejected by reason."""
 
     questions: Questions
-    tally: dict[str, int]
+    tally: Counter[str]
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class Sampler:
     known: KnowledgeGraph | None = None  # for held-out questions: the training graph, on which they have no answer
     held_from: KnowledgeGraph | None = None  # ... the graph that must lack one of their triples
     truth: KnowledgeGraph | None = None  # ... and the graph on which negatives are not answers
-    threads: int = field(default_factory=available_cores)
+    threads: int | None = None  # default: one for each core
 
     @cached_property
     def _arrays(self) -> tuple[Any, ...]:
@@ -118,31 +118,23 @@ class Sampler:
         seeds = np.random.SeedSequence([seed, zlib.crc32(structure.name.encode()), stream])
         sizes = [min(BLOCK, count - first) for first in range(0, max(count, 1), BLOCK)]
         numbers = seeds.generate_state(len(sizes), np.uint64)
-        held_out = self.known is not None
-        wants = (held_out, negatives, hard_negatives and structure.has_intersection)
+        wants = (self.known is not None, negatives, hard_negatives and structure.has_intersection)
         columns = (structure.anchor_count, structure.relation_count)
-        steps, how = steps_of(compile_structure(structure)), HOW[self.uniform]
+        given = (*self._arrays, steps_of(compile_structure(structure)), columns, HOW[self.uniform], wants)
         poor: list[int] = []  # blocks with few of their questions: all blocks after the first such are left out
 
         def work(block: int) -> tuple[Any, ...]:
             if any(earlier < block for earlier in poor):
                 return ()
             size = sizes[block]
-            most = max(PATIENCE, size * (20_000 if held_out else 2_000))
-            drawn: tuple[Any, ...] = draw_block(*self._arrays, steps, columns, how, wants, numbers[block], size, most)
+            most = max(PATIENCE, size * (20_000 if self.known is not None else 2_000))
+            drawn: tuple[Any, ...] = draw_block(*given, numbers[block], size, most)
             if len(drawn[0]) * 10 < size:
                 poor.append(block)
             return drawn
 
-        blocks = self._map_blocks(work, len(sizes))
+        blocks = map_threads(work, range(len(sizes)), self.threads)
         return _join(structure, blocks[: min(poor, default=len(blocks)) + 1])
-
-    def _map_blocks(self, work: Any, count: int) -> list[tuple[Any, ...]]:
-        if self.threads == 1 or count <= 1:
-            return [work(block) for block in range(count)]
-        self._arrays  # noqa: B018  computed before the threads start
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, range(count)))
 
 
 def _check(structure: Structure) -> None:
@@ -156,8 +148,8 @@ def _check(structure: Structure) -> None:
 def _join(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
     columns: Any = [np.concatenate([block[number] for block in blocks]) for number in range(len(COLUMNS))]
     tally = sum((block[-1] for block in blocks), np.zeros(len(REASONS), np.int64))
-    reasons = {reason: int(count) for reason, count in zip(REASONS, tally, strict=True) if count}
-    return Drawn(Questions(structure, *columns), reasons)
+    reasons = Counter(dict(zip(REASONS, tally.tolist(), strict=True)))
+    return Drawn(Questions(structure, *columns), +reasons)
 
 
 def every_edge(graph: KnowledgeGraph, structure: Structure) -> Questions:

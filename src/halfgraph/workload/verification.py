@@ -110,26 +110,15 @@ def verify(graph: Graph, workload: Workload, lines: Mapping[tuple[str, str], Seq
             origins = (lines or {}).get((split, structure.name))
             for first in range(0, len(questions), PIECE):
                 piece = questions.take(np.arange(first, min(first + PIECE, len(questions))))
-                _compare(verified, names, split, workload.graphs(split), piece, origins and origins[first:])
+                easy, everything = (_answers(graph, name, piece) for name in workload.graphs(split))
+                rows = differing_rows(piece, easy, everything, len(graph.entities))
+                verified.queries += len(piece)
+                verified.equal += len(piece) - len(rows)
+                for row in rows[: max(0, SHOWN - len(verified.different))].tolist():
+                    line = {"line": origins[first + row]} if origins else {}
+                    difference = _difference(names, piece, row, easy[row], everything[row])
+                    verified.different.append({"split": split, **line, **difference})
     return verified
-
-
-def _compare(
-    verified: Verified,
-    names: GraphNames,
-    split: str,
-    graphs: tuple[str, str],
-    questions: Questions,
-    lines: Sequence[int] | None,
-) -> None:
-    easy, everything = (_answers(names.graph, name, questions) for name in graphs)
-    rows = differing_rows(questions, easy, everything, len(names.graph.entities))
-    verified.queries += len(questions)
-    verified.equal += len(questions) - len(rows)
-    for row in rows[: max(0, SHOWN - len(verified.different))].tolist():
-        line = {} if not lines else {"line": lines[row]}
-        difference = _difference(names, questions, row, easy[row], everything[row])
-        verified.different.append({"split": split, **line, **difference})
 
 
 def _difference(names: GraphNames, questions: Questions, row: int, easy: Any, everything: Any) -> dict[str, Any]:
@@ -140,13 +129,9 @@ def _difference(names: GraphNames, questions: Questions, row: int, easy: Any, ev
     }
     expected = {"easy": np.intersect1d(easy, everything), "hard": np.setdiff1d(everything, easy)}
     for name, right in expected.items():
-        given = getattr(questions, name)
-        if given is not None:
-            wrong = {
-                f"wrong_{name}": np.setdiff1d(given[row], right),
-                f"missing_{name}": np.setdiff1d(right, given[row]),
-            }
-            for key, entities in wrong.items():
+        if (column := getattr(questions, name)) is not None:
+            wrong, missing = np.setdiff1d(column[row], right), np.setdiff1d(right, column[row])
+            for key, entities in ((f"wrong_{name}", wrong), (f"missing_{name}", missing)):
                 if len(entities):
                     description[key] = [names.entity_name(int(entity)) for entity in entities[:SHOWN]]
     if int(questions.answers[row]) not in everything:
