@@ -85,8 +85,7 @@ def disjuncts(query: Query) -> list[Query]:''',
     },
     "query/program.py": {
         "ANCHOR, PROJECT, INTERSECT, UNION, NEGATE =": "ANCHOR, PROJECT, INTERSECT, UNION, NEGATE, AT_LEAST =",
-        "if type(node) in numbers else 0)": 'if type(node) in numbers else getattr(node, "k", 0))',
-        "else 0)\n\n\ndef _stack": 'else getattr(node, "k", 0))\n\n\ndef _stack',
+        "if type(node) in columns else 0 ": 'if type(node) in columns else getattr(node, "k", 0) ',
     },
     "query/_kernels.py": {
         "import ANCHOR, NEGATE": "import ANCHOR, AT_LEAST, NEGATE",

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.query._kernels import are_answers, edge_range, edges_of, has_edge, is_of_type, steps_of
+from halfgraph.query._kernels import are_answers, edge_range, edges_of, has_edge, is_of_type
 from halfgraph.query.exact import Exact
-from halfgraph.query.program import QueryBatch, compile_query, compile_structure
+from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from query_oracles import graph_of
@@ -77,7 +77,7 @@ def test_kernels_take_columns_of_any_layout(small, seed):
     anchors = generator.integers(0, len(small.plain.types), (9, 2), dtype=np.int32)
     relations = generator.integers(0, small.relation_count, (9, 3), dtype=np.int32)
     entities = generator.integers(0, len(small.plain.types), 9, dtype=np.int32)
-    edges, steps = edges_of(small.graph), steps_of(compile_structure(structure))
+    edges, steps = edges_of(small.graph), structure.program.arrays
     expected = are_answers(edges, steps, anchors, relations, entities, False)
     strided = np.asfortranarray(relations)
     np.testing.assert_array_equal(are_answers(edges, steps, anchors, strided, entities, False), expected)

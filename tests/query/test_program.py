@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query, compile_structure
+from halfgraph.query.program import ANCHOR, INTERSECT, PROJECT, UNION, compile_query
 from halfgraph.query.structures import NAMED, structure_named
 from halfgraph.query.tree import Anchor, Intersect, Project, Union, nodes, shared_variables
 from small_graphs import graphs_and_queries, unshared
@@ -39,7 +39,7 @@ def test_a_structure_and_its_filled_queries_have_one_program(structure):
     anchors = np.arange(3 * structure.anchor_count, dtype=np.int32).reshape(3, -1)
     relations = np.arange(3 * structure.relation_count, dtype=np.int32).reshape(3, -1)
     batch = compile_query(structure.fill(anchors, relations))
-    program = compile_structure(structure)
+    program = structure.program
     for name in ("operations", "columns", "types", "child_starts", "children"):
         np.testing.assert_array_equal(getattr(batch.program, name), getattr(program, name))
     np.testing.assert_array_equal(batch.anchors, anchors)

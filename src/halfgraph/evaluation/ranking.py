@@ -17,9 +17,8 @@ from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.base import Predictor, Scores
-from halfgraph.query._kernels import contiguous, edges_of, steps_of
+from halfgraph.query._kernels import contiguous, edges_of
 from halfgraph.query.exact import Ragged, available_cores, in_pieces
-from halfgraph.query.program import compile_structure
 from halfgraph.workload.sampling import Questions
 
 CHUNK = 1 << 23  # scores in memory at a time, for each thread: 32 MB
@@ -142,7 +141,7 @@ def missing_triples(
     """Return for each hard answer the fewest missing triples on a path to it; -1 if there is no path."""
     hard = _sets(questions.hard, len(questions))
     fewest = np.zeros(len(hard.values), dtype=np.int8)
-    steps, edges, known_edges = steps_of(compile_structure(questions.structure)), edges_of(whole), edges_of(known)
+    steps, edges, known_edges = questions.structure.program.arrays, edges_of(whole), edges_of(known)
     anchors, relations, values = contiguous(questions.anchors), contiguous(questions.relations), contiguous(hard.values)
 
     def count_rows(rows: slice) -> None:

@@ -1,7 +1,7 @@
 """Compiled evaluation of programs on a graph's arrays: answer sets, and whether one entity is an answer.
 
 A graph is (starts, relations, tails, type starts) and a program (operations, columns, types, child_starts, children);
-see `edges_of` and `Program`.
+see `edges_of` and `Program.arrays`.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION, Program
+from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
 
 WALK_COST = 128  # the fixed effort of computing all sets of a query, in entities
 compiled = njit(cache=True, nogil=True)
@@ -18,10 +18,6 @@ compiled = njit(cache=True, nogil=True)
 
 def edges_of(graph: KnowledgeGraph) -> tuple[Any, ...]:
     return tuple(map(contiguous, (graph.starts, graph.relations, graph.tails, graph.types.starts)))
-
-
-def steps_of(program: Program) -> tuple[Any, ...]:
-    return tuple(map(contiguous, program.arrays))
 
 
 def contiguous(array: Any) -> Any:

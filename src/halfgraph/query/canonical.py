@@ -27,16 +27,13 @@ def canonical_key(query: Query) -> str:
         for lower in lowers:
             above[lower].append(upper)
     variables = [position for position, node in enumerate(order.values()) if not isinstance(node, Anchor)]
-    return _Refinement(below, above, variables).key([_label(node) for node in order.values()])
+    labels = [_digest(*map(_text, attributes(node).values())) for node in order.values()]
+    return _Refinement(below, above, variables).key(labels)
 
 
 def identity(node: Query) -> str | int:
     """Return what tells a node from the others of its query: the entity of an anchor, else the object's id."""
     return _text(node.entity) if isinstance(node, Anchor) else id(node)
-
-
-def _label(node: Query) -> str:
-    return _digest(*map(_text, attributes(node).values()))
 
 
 def _text(value: Column | str | None) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import UnknownName
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import answer_sets, are_answers, contiguous, edges_of, steps_of
+from halfgraph.query._kernels import answer_sets, are_answers, contiguous, edges_of
 from halfgraph.query.fold import fold
 from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import pin, replace_node, without_negation
@@ -143,11 +143,10 @@ class Exact:
 
     def _run(self, kernel: Any, batch: QueryBatch, threads: int | None, *columns: Entities) -> list[Any]:
         """Run a kernel on pieces of the batch and of further columns."""
-        steps = steps_of(batch.program)
         arrays = [contiguous(column) for column in (batch.anchors, batch.relations, *columns)]
 
         def work(rows: slice) -> Any:
-            return kernel(self.edges, steps, *(array[rows] for array in arrays), self.relaxed)
+            return kernel(self.edges, batch.program.arrays, *(array[rows] for array in arrays), self.relaxed)
 
         return in_pieces(work, len(batch), threads)
 

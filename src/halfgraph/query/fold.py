@@ -11,20 +11,11 @@ T = TypeVar("T")
 class Interpretation(Protocol[T]):
     """The value of each type of node, from the values of its children."""
 
-    def anchor(self, node: Anchor) -> T:
-        """Return the value of a known entity."""
-
-    def project(self, node: Project, source: T) -> T:
-        """Return the value of following a relation."""
-
-    def intersect(self, node: Intersect, parts: list[T]) -> T:
-        """Return the value of an intersection of paths."""
-
-    def union(self, node: Union, parts: list[T]) -> T:
-        """Return the value of alternative paths."""
-
-    def negate(self, node: Negate, part: T) -> T:
-        """Return the value of a negated path, for the intersection that it is a part of."""
+    def anchor(self, node: Anchor) -> T: ...
+    def project(self, node: Project, source: T) -> T: ...
+    def intersect(self, node: Intersect, parts: list[T]) -> T: ...
+    def union(self, node: Union, parts: list[T]) -> T: ...
+    def negate(self, node: Negate, part: T) -> T: ...  # for the intersection that it is a part of
 
 
 def fold(query: Query, interpretation: Interpretation[T]) -> T:
@@ -48,14 +39,9 @@ def fold(query: Query, interpretation: Interpretation[T]) -> T:
 class BatchInterpretation(Protocol[T]):
     """An interpretation that takes many nodes of a type at once, of one query or of several."""
 
-    def anchors(self, nodes: list[Anchor]) -> list[T]:
-        """Return the values of known entities."""
-
-    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]:
-        """Return the values of following relations."""
-
-    def intersects(self, nodes: list[Intersect], parts: list[list[T]]) -> list[T]:
-        """Return the values of intersections."""
+    def anchors(self, nodes: list[Anchor]) -> list[T]: ...
+    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]: ...
+    def intersects(self, nodes: list[Intersect], parts: list[list[T]]) -> list[T]: ...
 
 
 def fold_batch(queries: Sequence[Query], interpretation: BatchInterpretation[T]) -> list[T]:

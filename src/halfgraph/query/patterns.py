@@ -162,18 +162,15 @@ def _patterns(node: Query, names: Names, used: int) -> Iterator[Pattern]:
             yield Edge(source, int(node.relation), name)
         case Intersect():
             yield from (Equals(name, part) for part in node.parts if isinstance(part, Anchor))
-            negated = (part.part for part in node.parts if isinstance(part, Negate))
-            yield from (Not(name, _excluded(part, name, names, used)) for part in negated)
+            for part in (part.part for part in node.parts if isinstance(part, Negate)):
+                named = id(part) in names  # its variables may have names already
+                inner = _group(part, {**names, id(part): name}, used) if named else _flatten(part, name, used)
+                yield Not(name, inner)
         case Union():
             yield Either(name, tuple(_group(part, {**names, id(part): name}, used) for part in node.parts))
     type_id = type_of(node)
     if type_id is not None:
         yield OfType(name, type_id)
-
-
-def _excluded(part: Query, name: str, names: Names, used: int) -> Group:
-    """Return the patterns of a negated part, whose variables may have names already."""
-    return _group(part, {**names, id(part): name}, used) if id(part) in names else _flatten(part, name, used)
 
 
 def variables(group: Group) -> list[str]:

@@ -1,6 +1,5 @@
 """A query compiled to a short program for the kernels: its nodes in the order of the walk, as arrays."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -9,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.query.rewriting import fill, map_ids
-from halfgraph.query.structures import Structure
 from halfgraph.query.tree import (
     NODE_TYPES,
     Anchor,
@@ -25,7 +23,6 @@ from halfgraph.query.tree import (
 )
 
 # The operation of a step: the position of its node's class in NODE_TYPES. The kernels read these numbers.
-OPERATIONS = {node_type: number for number, node_type in enumerate(NODE_TYPES)}
 ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = range(len(NODE_TYPES))
 
 
@@ -33,7 +30,7 @@ ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = range(len(NODE_TYPES))
 class Program:
     """Steps in the order of the walk; step i uses the steps children[child_starts[i]:child_starts[i + 1]].
 
-    Among the children of a step the negated ones come last.
+    Among the children of a step the negated ones come last. The arrays are read-only, as the kernels are compiled for.
     """
 
     query: Query  # the source of the program, whatever its ids
@@ -46,10 +43,8 @@ class Program:
     @cached_property
     def template(self) -> Query:
         """The query with column numbers as ids."""
-        anchor_columns, relation_columns = (
-            iter(self.columns[self.operations == op].tolist()) for op in (ANCHOR, PROJECT)
-        )
-        return map_ids(self.query, lambda _: next(anchor_columns), lambda _: next(relation_columns))
+        anchors, relations = count(), count()
+        return map_ids(self.query, lambda _: next(anchors), lambda _: next(relations))
 
     @cached_property
     def has_shared_variables(self) -> bool:
@@ -85,11 +80,6 @@ class QueryBatch:
         return fill(self.program.template, self.anchors, self.relations)
 
 
-def compile_structure(structure: Structure) -> Program:
-    """Compile a structure; its ids are column numbers already."""
-    return _compile(structure.query, nodes(structure.query), _column)
-
-
 def compile_query(query: Query) -> QueryBatch:
     """Compile one query or a batch, with its ids as columns."""
     order = nodes(query)
@@ -97,26 +87,24 @@ def compile_query(query: Query) -> QueryBatch:
     relations = [node.relation for node in order if isinstance(node, Project)]
     shape = np.broadcast_shapes(*map(np.shape, [*entities, *relations]))
     rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
-    numbers = {Anchor: count(), Project: count()}
-    program = _compile(query, order, lambda node: next(numbers[type(node)]) if type(node) in numbers else 0)
-    return QueryBatch(program, _stack(entities, rows), _stack(relations, rows))
+    return QueryBatch(_compile(query, order), _stack(entities, rows), _stack(relations, rows))
 
 
-def _compile(query: Query, order: list[Query], column: Callable[[Query], int]) -> Program:
+def _compile(query: Query, order: list[Query]) -> Program:
     number = {id(node): position for position, node in enumerate(order)}
     steps = [[number[id(child)] for child in sorted(children(node), key=is_negated)] for node in order]
-    arrays = (
-        [OPERATIONS[type(node)] for node in order],
-        list(map(column, order)),
+    columns = {Anchor: count(), Project: count()}
+    lists = (
+        [NODE_TYPES.index(type(node)) for node in order],
+        [next(columns[type(node)]) if type(node) in columns else 0 for node in order],
         [-1 if (type_id := type_of(node)) is None else type_id for node in order],
         np.cumsum([0, *map(len, steps)]),
         [child for step in steps for child in step],
     )
-    return Program(query, *(np.array(array, dtype=np.int32) for array in arrays))
-
-
-def _column(node: Query) -> int:
-    return int(node.entity if isinstance(node, Anchor) else node.relation if isinstance(node, Project) else 0)
+    arrays = [np.array(values, dtype=np.int32) for values in lists]
+    for array in arrays:
+        array.flags.writeable = False
+    return Program(query, *arrays)
 
 
 def _stack(columns: list[Column], rows: int) -> NDArray[np.int32]:

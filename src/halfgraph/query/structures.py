@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import SettingError
 from halfgraph.query.canonical import structure_formula
+from halfgraph.query.program import Program, compile_query
 from halfgraph.query.rewriting import fill, rewrite
 from halfgraph.query.tree import (
     Anchor,
@@ -30,11 +31,15 @@ from halfgraph.query.tree import (
 
 @dataclass(frozen=True)
 class Structure:
-    """A query structure: a query whose ids are column numbers."""
+    """A query structure: a query whose ids are column numbers, counted in the order of the walk."""
 
     name: str  # the paper's: 3-inter_chain
     short: str  # the newer literature's: pi
     query: Query
+
+    @cached_property
+    def program(self) -> Program:
+        return compile_query(self.query).program
 
     @cached_property
     def anchor_count(self) -> int:

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import EmptyGraph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import edges_of, steps_of
-from halfgraph.query.program import compile_structure
+from halfgraph.query._kernels import edges_of
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure
 from halfgraph.training.links import Links, LinkSource
 from halfgraph.training.recipe import Recipe
@@ -196,7 +195,7 @@ class Batches:
         known = [
             answers_among(
                 self._edges,
-                _compiled(questions.structure),
+                questions.structure.program.arrays,
                 np.ascontiguousarray(questions.anchors),
                 np.ascontiguousarray(questions.relations),
                 flat,
@@ -207,11 +206,6 @@ class Batches:
             for questions, group in zip(sets, np.split(groups, ends[:-1]), strict=True)
         ]
         return SharedNegatives(of_type, of_any, groups, np.concatenate(known))
-
-
-@cache
-def _compiled(structure: Structure) -> tuple[object, ...]:
-    return steps_of(compile_structure(structure))
 
 
 def _draw_ids(first: int, last: int, count: int, generator: np.random.Generator) -> Ids:

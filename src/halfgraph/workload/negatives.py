@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import contiguous, edges_of, steps_of
+from halfgraph.query._kernels import contiguous, edges_of
 from halfgraph.query.canonical import row_keys
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import Structure
@@ -84,7 +84,7 @@ def fresh_negatives(
     batch = questions.batch()
     columns = tuple(map(contiguous, (batch.anchors, batch.relations, questions.answers)))
     drawn: Entities = draw_negatives(
-        edges_of(graph), steps_of(batch.program), *columns, count, hard, certain, np.uint64(seed)
+        edges_of(graph), batch.program.arrays, *columns, count, hard, certain, np.uint64(seed)
     )
     return drawn
 

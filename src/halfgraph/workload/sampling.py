@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.query._kernels import edges_of, steps_of
+from halfgraph.query._kernels import edges_of
 from halfgraph.query.exact import Ragged, map_threads
-from halfgraph.query.program import QueryBatch, compile_structure
+from halfgraph.query.program import QueryBatch
 from halfgraph.query.structures import Structure
 from halfgraph.query.tree import Query, nodes, shared_variables, type_of
 from halfgraph.workload._sampling_kernels import BY_ANSWER, BY_RELATION, BY_TRIPLE, PATIENCE, REASONS, draw_block
@@ -46,7 +46,7 @@ class Questions:
         return len(self.answers)
 
     def batch(self) -> QueryBatch:
-        return QueryBatch(compile_structure(self.structure), self.anchors, self.relations)
+        return QueryBatch(self.structure.program, self.anchors, self.relations)
 
     def query(self, i: int) -> Query:
         return self.structure.fill(self.anchors[i], self.relations[i])
@@ -120,7 +120,7 @@ class Sampler:
         numbers = seeds.generate_state(len(sizes), np.uint64)
         wants = (self.known is not None, negatives, hard_negatives and structure.has_intersection)
         columns = (structure.anchor_count, structure.relation_count)
-        given = (*self._arrays, steps_of(compile_structure(structure)), columns, HOW[self.uniform], wants)
+        given = (*self._arrays, structure.program.arrays, columns, HOW[self.uniform], wants)
         poor: list[int] = []  # blocks with few of their questions: all blocks after the first such are left out
 
         def work(block: int) -> tuple[Any, ...]:
