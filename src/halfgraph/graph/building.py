@@ -1,8 +1,9 @@
 """Build a data set as in the paper: seeds, two hops, a degree threshold, types, and a 90/1/9 split."""
 
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -47,7 +48,7 @@ def build(graph: Graph, out: Path, recipe: SelectionRecipe, choices: ImportOptio
     }
     if "attribution" in graph.description["provenance"]:
         provenance["attribution"] = graph.description["provenance"]["attribution"]
-    return make_graph(_gatherer(graph, triples), out, choices, provenance)
+    return make_graph(partial(_gather, graph, triples), out, choices, provenance)
 
 
 def select(graph: Graph, recipe: SelectionRecipe) -> Triples:
@@ -111,33 +112,28 @@ def query_seeds(graph: Graph, query: str) -> list[str]:
 
 def _find(graph: Graph, name: str) -> int:
     entity = graph.find_entity(name, or_name=True)
-    if entity is not None:
-        return entity
-    nearest = [graph.entities.name(i) for i in graph.entities.nearest(name, 1)]
-    raise UnknownName(name, what="entity", nearest=nearest, where="--seeds")
+    if entity is None:
+        nearest = [graph.entities.name(i) for i in graph.entities.nearest(name, 1)]
+        raise UnknownName(name, what="entity", nearest=nearest, where="--seeds")
+    return entity
 
 
-def _gatherer(graph: Graph, triples: Triples) -> Callable[[Statements], None]:
-    """Return a function that adds the chosen triples, and the statements about their entities, to an import."""
-
-    def gather(statements: Statements) -> None:
-        relations = list(graph.relations.names)
-        name = graph.entities.name
-        for head, relation, tail in triples.tolist():
-            statements.add("train", name(head), relations[relation // 2], name(tail))
-        statements.counts["read"] = len(triples)
-        statements.prefixes.update(graph.description["prefixes"])
-        for words, used in ((graph.entities, statements.names), (graph.relations, statements.relations)):
-            for word, label in zip(words.names, words.labels, strict=True):
-                if label and word in used:
-                    statements.add_label(word, label, rank=-1)  # better than any label set aside
-        names = [*statements.names, *statements.relations]
-        known = {graph.namer.iri(name): name for name in (*names, *graph.types.names)}
-        described = {str(graph.namer.term(name)) for name in names}
-        sorter = Sorter(statements, "train", ReadOptions(), blank="_:{}".format, known=known)
-        sorter.sort_all(_descriptions(graph, described))
-
-    return gather
+def _gather(graph: Graph, triples: Triples, statements: Statements) -> None:
+    """Add the chosen triples, and the statements about their entities, to an import."""
+    relations, name = list(graph.relations.names), graph.entities.name
+    for head, relation, tail in triples.tolist():
+        statements.add("train", name(head), relations[relation // 2], name(tail))
+    statements.counts["read"] = len(triples)
+    statements.prefixes.update(graph.description["prefixes"])
+    for words, used in ((graph.entities, statements.names), (graph.relations, statements.relations)):
+        for word, label in zip(words.names, words.labels, strict=True):
+            if label and word in used:
+                statements.add_label(word, label, rank=-1)  # better than any label set aside
+    names = [*statements.names, *statements.relations]
+    known = {graph.namer.iri(name): name for name in (*names, *graph.types.names)}
+    described = {str(graph.namer.term(name)) for name in names}
+    sorter = Sorter(statements, "train", ReadOptions(), blank="_:{}".format, known=known)
+    sorter.sort_all(_descriptions(graph, described))
 
 
 def _descriptions(graph: Graph, names: Container[str]) -> Iterator[Quad]:

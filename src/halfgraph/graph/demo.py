@@ -105,7 +105,10 @@ class Databank:
 
 def baseball() -> NamedTriples:
     """Return the demo graph: about 13,400 entities of 16 types, 22 relations, 135,000 triples."""
-    databank = _databank(_read(_archive()))
+    tables = _read(_archive())
+    kept = _people_to_keep(tables)
+    people = {row["playerID"]: _person(row) for row in tables["People"] if row["playerID"] in kept}
+    databank = Databank(tables, people, _seasons_by_code(tables["Teams"]))
     facts = list(dict.fromkeys(fact for group in FACTS for fact in group(databank)))
     labels = _chosen_labels(entity for head, _, tail in facts for entity in (head, tail))
     names = {entity: _name(label) for entity, label in labels.items()}
@@ -132,18 +135,8 @@ def _archive() -> Path:
 
 def _read(archive: Path) -> Tables:
     with ZipFile(archive) as opened:
-        return {table: _rows(opened.read(f"{FOLDER}/{table}.csv").decode()) for table in USED_TABLES.split()}
-
-
-def _rows(table: str) -> list[Row]:
-    header, *lines = csv.reader(table.splitlines())
-    return [dict(zip(header, line, strict=True)) for line in lines]
-
-
-def _databank(tables: Tables) -> Databank:
-    kept = _people_to_keep(tables)
-    people = {row["playerID"]: _person(row) for row in tables["People"] if row["playerID"] in kept}
-    return Databank(tables, people, _seasons_by_code(tables["Teams"]))
+        texts = {table: opened.read(f"{FOLDER}/{table}.csv").decode() for table in USED_TABLES.split()}
+    return {table: list(csv.DictReader(text.splitlines())) for table, text in texts.items()}
 
 
 def _people_to_keep(tables: Tables) -> set[str]:
@@ -221,10 +214,10 @@ def _parks(databank: Databank) -> Iterator[Fact]:
     for row in databank.tables["HomeGames"]:
         season = databank.seasons.get((row["year.key"], row["team.key"]))
         if season and int(row["games"]) >= FEWEST_GAMES:
-            found = parks[row["park.key"]]
-            park = Entity("park", (found["park.name"], f"{found['park.name']}, {found['city']}"))
+            place = parks[row["park.key"]]
+            park = Entity("park", (place["park.name"], f"{place['park.name']}, {place['city']}"))
             yield season, "home_park", park
-            yield from _located(park, "located_in", found["city"], found["state"], found["country"])
+            yield from _located(park, "located_in", place["city"], place["state"], place["country"])
 
 
 def _lives(databank: Databank) -> Iterator[Fact]:
@@ -279,16 +272,14 @@ FACTS = [_seasons, _postseason, _parks, _lives, _colleges, _teams, _positions, _
 def _chosen_labels(entities: Iterable[Entity]) -> dict[Entity, str]:
     """Choose the shortest label of each entity that gives it a unique name."""
     chosen = dict.fromkeys(entities, 0)
-    while clashing := _clashing(chosen):
-        chosen |= {entity: chosen[entity] + 1 for entity in clashing}
-    return {entity: entity.labels[position] for entity, position in chosen.items()}
-
-
-def _clashing(chosen: dict[Entity, int]) -> list[Entity]:
-    """Return the entities that share a name and have a longer label."""
-    names = {entity: _name(entity.labels[place]) for entity, place in chosen.items()}
-    uses = Counter(names.values())
-    return [entity for entity, place in chosen.items() if uses[names[entity]] > 1 and place + 1 < len(entity.labels)]
+    longer: dict[Entity, int] | None = None
+    while longer != {}:
+        names = {entity: _name(entity.labels[number]) for entity, number in chosen.items()}
+        uses = Counter(names.values())
+        clashing = (entity for entity, name in names.items() if uses[name] > 1)
+        longer = {entity: chosen[entity] + 1 for entity in clashing if chosen[entity] + 1 < len(entity.labels)}
+        chosen |= longer
+    return {entity: entity.labels[number] for entity, number in chosen.items()}
 
 
 def _name(label: str) -> str:

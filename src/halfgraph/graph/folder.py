@@ -68,14 +68,13 @@ class Graph:
 
     @cached_property
     def relations(self) -> Vocabulary:
-        """The names and labels of the relations; relation r of an edge has the name r // 2."""
+        """The names and labels; relation r of an edge has the name r // 2."""
         return self._vocabulary("relations")
 
     @cached_property
     def types(self) -> EntityTypes:
-        return EntityTypes(
-            tuple(self.description["types"]["names"]), np.array(self.description["types"]["starts"], np.int64)
-        )
+        types = self.description["types"]
+        return EntityTypes(tuple(types["names"]), np.array(types["starts"], np.int64))
 
     @cached_property
     def namer(self) -> Namer:
@@ -179,23 +178,15 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
     """Write the arrays of a vocabulary."""
-    parts: tuple[NDArray[Any], ...] = (
-        words.names.blob,
-        words.names.offsets,
-        words.labels.blob,
-        words.labels.offsets,
-        words.hashes,
-        words.by_hash,
-    )
-    for part, array in zip(VOCABULARY_PARTS, parts, strict=True):
+    texts: tuple[NDArray[Any], ...] = (words.names.blob, words.names.offsets, words.labels.blob, words.labels.offsets)
+    for part, array in zip(VOCABULARY_PARTS, (*texts, words.hashes, words.by_hash), strict=True):
         save_array(folder / f"{name}.{part}.npy", array)
 
 
 def save_view(folder: Path, name: str, graph: KnowledgeGraph) -> None:
     """Write the arrays of a view."""
-    parts: tuple[NDArray[Any], ...] = (graph.starts, graph.relations, graph.tails)
-    for part, array in zip(VIEW_PARTS, parts, strict=True):
-        save_array(folder / f"{name}.{part}.npy", array)
+    for part in VIEW_PARTS:
+        save_array(folder / f"{name}.{part}.npy", getattr(graph, part))
 
 
 def fingerprint(folder: Path, types: EntityTypes, views: Sequence[str]) -> str:

@@ -30,11 +30,10 @@ from halfgraph.graph.folder import (
 )
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.names import Namer
-from halfgraph.graph.numbering import Triples, number
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
-from halfgraph.graph.types import How, Untyped
+from halfgraph.graph.types import How, Triples, Untyped, number
 
 
 @dataclass(frozen=True)
@@ -224,19 +223,11 @@ def _write(
             "literals": statements.literal_count(),
         },
         "split": has_split,
-        "types": {
-            "names": graph.types.names,
-            "starts": graph.types.starts.tolist(),
-            "ways": graph.ways,
-        },
+        "types": {"names": graph.types.names, "starts": graph.types.starts.tolist(), "ways": graph.ways},
         "base": namer.base,
         "prefixes": statements.prefixes,
         "report": report(statements, given, counts, choices),
-        "provenance": {
-            **provenance,
-            "halfgraph": __version__,
-            "made": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        },
+        "provenance": {**provenance, "halfgraph": __version__, "made": time.strftime("%FT%TZ", time.gmtime())},
     }
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
 
@@ -260,11 +251,7 @@ def report(
         ("triples of the graph", used, "training and queries"),
         ("duplicates", given - used, "nothing: each triple counts once"),
         ("triples in more than one split", used - counts.get("whole", used), "every split, as published"),
-        (
-            "self-loops",
-            seen["self-loops"],
-            "nothing: dropped" if choices.self_loops == "drop" else "triples",
-        ),
+        ("self-loops", seen["self-loops"], "nothing: dropped" if choices.self_loops == "drop" else "triples"),
         ("literals", seen["literals"], "exact queries"),
         ("labels", len(statements.labels), "display: the best label of each name"),
         ("types", seen["types"], "types of entities, exact queries"),

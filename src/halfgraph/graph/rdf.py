@@ -182,14 +182,11 @@ class Sorter:
                 into.super_classes.append((self._name(quad.subject), self._name(object_)))
             if predicate in self.schema:
                 self._set_aside(quad, "schema")
-            else:
-                self._triple(quad)
-
-    def _triple(self, quad: Quad) -> None:
-        head, tail = self._name(quad.subject), self._name(quad.object)
-        self.triples.add((self.into.names[head], self.into.relations[quad.predicate.value], self.into.names[tail]))
-        if not isinstance(quad.graph_name, DefaultGraph):
-            self._set_aside(quad, "in a named graph")
+                return
+            head, tail = self._name(quad.subject), self._name(object_)
+            self.triples.add((into.names[head], into.relations[predicate], into.names[tail]))
+            if not isinstance(quad.graph_name, DefaultGraph):
+                self._set_aside(quad, "in a named graph")
 
     def _literal(self, quad: Quad, predicate: str, value: RdfLiteral) -> None:
         """Set aside a statement with a literal; keep it as a label if it is one."""

@@ -18,13 +18,8 @@ OWL = "http://www.w3.org/2002/07/owl#"
 TYPE = RDF + "type"
 SUB_CLASS_OF = RDFS + "subClassOf"
 LABEL = RDFS + "label"
-# Predicates of labels, the best first.
-LABELS = (
-    LABEL,
-    "http://www.w3.org/2004/02/skos/core#prefLabel",
-    "https://schema.org/name",
-    "http://schema.org/name",
-)
+SKOS_LABEL = "http://www.w3.org/2004/02/skos/core#prefLabel"
+LABELS = (LABEL, SKOS_LABEL, "https://schema.org/name", "http://schema.org/name")  # predicates, the best first
 # Predicates that describe the vocabulary: not learned by default.
 SCHEMA = frozenset(
     {RDFS + name for name in ("subClassOf", "subPropertyOf", "domain", "range", "isDefinedBy")}
@@ -63,11 +58,7 @@ class TripleBuffer:
     def stacked(self) -> NDArray[np.int32]:
         """Return the triples (n, 3) and empty the buffer."""
         self.flush()
-        triples = np.empty(3 * len(self), dtype=np.int32)
-        first = 0
-        for piece in self.pieces:
-            triples[first : first + len(piece)] = piece
-            first += len(piece)
+        triples = np.frombuffer(bytearray().join(self.pieces), np.int32)
         self.pieces.clear()
         return triples.reshape(-1, 3)
 
@@ -122,19 +113,12 @@ class Statements:
 
     def literal_count(self) -> int:
         """Return the number of distinct statements with a literal."""
-        return len(np.unique(np.frombuffer(self.literals, dtype=np.int64))) if self.literals else 0
+        return len(np.unique(np.frombuffer(self.literals, dtype=np.int64)))
 
 
 def label_rank(predicate: str, language: str | None, preferred: str) -> int:
     """Return the rank of a label, 0 is best: the preferred language, then none, then English, then others."""
-    own = (language or "").lower()
-    wanted = preferred.lower()
-    if own == wanted:
-        place = 0
-    elif own.partition("-")[0] == wanted.partition("-")[0]:
-        place = 1
-    elif not own:
-        place = 2
-    else:
-        place = 3 if own.partition("-")[0] == "en" else 4
-    return 10 * place + LABELS.index(predicate)
+    own, wanted = (language or "").lower(), preferred.lower()
+    own_base, wanted_base = (tag.partition("-")[0] for tag in (own, wanted))
+    matches = (own == wanted, own_base == wanted_base, not own, own_base == "en", True)
+    return 10 * matches.index(True) + LABELS.index(predicate)

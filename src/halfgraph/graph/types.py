@@ -1,4 +1,8 @@
-"""Give each entity one type: from its stated types and the class hierarchy, or by a vote of its relations."""
+"""Give each entity one type and its final id.
+
+The type comes from its stated types and the class hierarchy, or from a vote of its relations. Ids are given type by
+type and in alphabetical order, so that they do not depend on the order of the input.
+"""
 
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterable, Mapping
@@ -8,7 +12,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.graph.statements import OWL, RDFS, Statements
+from halfgraph.graph.vocabulary import Vocabulary
+
+Triples = NDArray[np.int32]
 
 THING = "Thing"
 OWL_THING = OWL + "Thing"
@@ -165,7 +173,9 @@ def _reduce(frequency: Mapping[str, int], hierarchy: Hierarchy, how: How) -> tup
 
 def vote(types: NDArray[np.int32], triples: NDArray[np.int32], relation_count: int, type_count: int) -> None:
     """Give each entity of type -1, in place, the usual type of heads or tails of its relations, if there is one."""
-    heads, relations, tails = _without_duplicates(triples, len(types), relation_count)
+    keys = (triples[:, 0].astype(np.int64) * relation_count + triples[:, 1]) * len(types) + triples[:, 2]
+    rest, tails = np.divmod(np.unique(keys), len(types))  # each triple once
+    heads, relations = np.divmod(rest, relation_count)
     # A role is the head (2r) or the tail (2r + 1) of a relation.
     entities, roles = np.concatenate([heads, tails]), np.concatenate([2 * relations, 2 * relations + 1])
     typed = types[entities] >= 0
@@ -184,16 +194,6 @@ def vote(types: NDArray[np.int32], triples: NDArray[np.int32], relation_count: i
         types[untyped[batch]] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
 
 
-def _without_duplicates(
-    triples: NDArray[np.int32], entity_count: int, relation_count: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Return the heads, relations and tails of the distinct triples (n, 3)."""
-    keys = (triples[:, 0].astype(np.int64) * relation_count + triples[:, 1]) * entity_count + triples[:, 2]
-    rest, tails = np.divmod(np.unique(keys), entity_count)
-    heads, relations = np.divmod(rest, relation_count)
-    return heads, relations, tails
-
-
 def _settle(names: list[str], types: NDArray[np.int32], counts: Counter[str], smallest: int) -> TypeAssignment:
     """Return the assignment; entities without a type, or of a type that is too small, become `Thing`."""
     sizes = np.bincount(types[types >= 0], minlength=len(names))
@@ -209,3 +209,62 @@ def _settle(names: list[str], types: NDArray[np.int32], counts: Counter[str], sm
     numbers = {name: number for number, name in enumerate(sorted(kept))}
     table = np.array([numbers.get(name, -1) for name in [*names, THING]], dtype=np.int32)
     return TypeAssignment(sorted(kept), table[np.where(small | untyped, len(names), types)], counts)
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """A graph with final ids, ready to be written."""
+
+    parts: dict[str, Triples]
+    entities: Vocabulary
+    relations: Vocabulary
+    types: EntityTypes
+    ways: Mapping[str, int]  # number of entities that got their type in each way
+
+
+def number(
+    statements: Statements, parts: dict[str, Triples], how: How, *, untyped: Untyped = "vote", smallest: int = 1
+) -> Numbered:
+    """Give entities and relations their final ids; frees the names of the statements."""
+    is_used = np.zeros(len(statements.names), dtype=bool)
+    for triples in parts.values():
+        is_used[triples[:, 0]] = is_used[triples[:, 2]] = True
+    used = np.flatnonzero(is_used)
+    positions = np.cumsum(is_used, dtype=np.int32) - 1
+    _renumber(parts, positions)
+    triples = np.concatenate(list(parts.values())) if len(parts) > 1 else next(iter(parts.values()))
+    assignment = assign_types(statements, used, triples, how, untyped=untyped, smallest=smallest)
+    names = [name for name, kept in zip(statements.names, is_used.tolist(), strict=True) if kept]
+    statements.names.clear()
+    by_name = _by_name(names)
+    order = by_name[np.argsort(assignment.types[by_name], kind="stable")]
+    _renumber(parts, _inverse(order))
+    entities = _vocabulary([names[i] for i in order.tolist()], statements)
+    relation_names = list(statements.relations)
+    relation_order = _by_name(relation_names)
+    for triples in parts.values():
+        triples[:, 1] = 2 * _inverse(relation_order)[triples[:, 1]]
+    relations = _vocabulary([relation_names[i] for i in relation_order.tolist()], statements)
+    starts = np.searchsorted(assignment.types[order], np.arange(len(assignment.names) + 1)).astype(np.int64)
+    return Numbered(parts, entities, relations, EntityTypes(tuple(assignment.names), starts), assignment.counts)
+
+
+def _by_name(names: list[str]) -> Triples:
+    """Return the positions of the names in alphabetical order."""
+    return np.array(sorted(range(len(names)), key=names.__getitem__), dtype=np.int32)
+
+
+def _renumber(parts: dict[str, Triples], numbers: Triples) -> None:
+    """Replace the heads and tails of the triples by new ids, in place."""
+    for triples in parts.values():
+        triples[:, 0], triples[:, 2] = numbers[triples[:, 0]], numbers[triples[:, 2]]
+
+
+def _inverse(order: Triples) -> Triples:
+    numbers = np.empty_like(order)
+    numbers[order] = np.arange(len(order), dtype=np.int32)
+    return numbers
+
+
+def _vocabulary(names: list[str], statements: Statements) -> Vocabulary:
+    return Vocabulary.of(names, [statements.labels.get(name, (0, ""))[1] for name in names])

@@ -126,7 +126,10 @@ def import_workload(
             convention = _convention(graph, name, by_structure, split)
             conventions[convention.split] = convention
             for columns in by_structure.values():
-                questions = _with_easy_answers(columns.questions(), graph, convention)
+                questions = columns.questions()
+                if questions.easy is None and questions.hard is not None:  # the file gives only the hard answers
+                    easy = Exact(graph.view(convention.easy_on)).answer_sets(questions.batch())
+                    questions = replace(questions, easy=easy)
                 save_questions(folder, convention.split, questions)
                 tallies.setdefault(convention.split, {})[columns.structure.name] = summary(questions, {})
                 lines[convention.split, columns.structure.name] = columns.lines
@@ -145,13 +148,6 @@ def _convention(graph: Graph, name: str, columns: Mapping[str, QuestionColumns],
         return next(convention for convention in CONVENTIONS if convention.split == name)
     questions = [column.questions() for column in columns.values()]
     return find_convention(graph, questions, split, np.random.default_rng(0))
-
-
-def _with_easy_answers(questions: Questions, graph: Graph, convention: AnswerConvention) -> Questions:
-    """Compute the easy answers if the file gives only the hard ones."""
-    if questions.easy is not None or questions.hard is None:
-        return questions
-    return replace(questions, easy=Exact(graph.view(convention.easy_on)).answer_sets(questions.batch()))
 
 
 def read_lines(path: Path, graph: Graph) -> Iterator[QuestionRecord]:
