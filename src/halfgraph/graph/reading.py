@@ -2,6 +2,7 @@
 
 import csv
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -20,7 +21,7 @@ def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) ->
     with open_input(path) as stream:
         format_name = reading.format or format_of(path)
         if format_name in TABLES:
-            _read_table(stream, path, TABLES[format_name], split, into, reading)
+            _Table(stream, path, TABLES[format_name], into, reading).read(split)
         elif format_name in RDF_FORMATS:
             read_rdf(stream, path, RDF_FORMATS[format_name], split, into, reading)
         else:
@@ -44,83 +45,79 @@ def format_of(path: Path) -> str:
     )
 
 
-def _read_table(
-    stream: IO[bytes], path: Path, separator: str, split: str, into: Statements, reading: ReadOptions
-) -> None:
-    """Add the rows of a TSV or CSV file as triples."""
-    triples, names, relations = into.split(split), into.names, into.relations
-    add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
-    for number, cells in _rows(stream, path, separator, into, reading):
-        if len(cells) != 3 or not all(cells):
-            _refuse_row(cells, path, number, separator, into, reading)
-            continue
-        add(names[cells[0]])
-        add(relations[cells[1]])
-        add(names[cells[2]])
-        if len(waiting) >= BUFFERED:
-            triples.flush()
-            if reading.progress:
-                reading.progress(into.counts["read"] + len(triples) - before)
-    into.counts["read"] += len(triples) - before
+@dataclass(frozen=True)
+class _Table:
+    """A TSV or CSV file that is being read."""
 
+    stream: IO[bytes]
+    path: Path
+    separator: str
+    into: Statements
+    reading: ReadOptions
 
-def _rows(
-    stream: IO[bytes], path: Path, separator: str, into: Statements, reading: ReadOptions
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield the line number and cells of each row; skip empty lines."""
-    lines = lines_of(stream, path, into.counts, reading.skip_bad)
-    plain = ((number, line.split("\t")) for number, line in lines if line)
-    rows = plain if separator == "\t" else _quoted_rows(lines, path, into, reading)
-    if reading.header:
-        next(rows, None)
-    return rows
+    def read(self, split: str) -> None:
+        """Add the rows as triples."""
+        into, reading = self.into, self.reading
+        triples, names, relations = into.split(split), into.names, into.relations
+        add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
+        for number, cells in self.rows():
+            if len(cells) != 3 or not all(cells):
+                self._refuse_row(cells, number)
+                continue
+            add(names[cells[0]])
+            add(relations[cells[1]])
+            add(names[cells[2]])
+            if len(waiting) >= BUFFERED:
+                triples.flush()
+                if reading.progress:
+                    reading.progress(into.counts["read"] + len(triples) - before)
+        into.counts["read"] += len(triples) - before
 
+    def rows(self) -> Iterator[tuple[int, list[str]]]:
+        """Yield the line number and cells of each row; skip empty lines."""
+        lines = lines_of(self.stream, self.path, self.into.counts, self.reading.skip_bad)
+        plain = ((number, line.split("\t")) for number, line in lines if line)
+        rows = plain if self.separator == "\t" else self._quoted_rows(lines)
+        if self.reading.header:
+            next(rows, None)
+        return rows
 
-def _quoted_rows(
-    lines: Iterator[tuple[int, str]], path: Path, into: Statements, reading: ReadOptions
-) -> Iterator[tuple[int, list[str]]]:
-    """Yield each row of a CSV file, whose quotes may hold commas and line ends, with its first line number."""
-    number = 0
+    def _quoted_rows(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
+        """Yield each row of a CSV file, whose quotes may hold commas and line ends, with its first line number."""
+        number = 0
 
-    def texts() -> Iterator[str]:
-        nonlocal number
-        for number, line in lines:  # noqa: B007
-            yield line + "\n"
+        def texts() -> Iterator[str]:
+            nonlocal number
+            for number, line in lines:  # noqa: B007
+                yield line + "\n"
 
-    rows = csv.reader(texts(), strict=True)
-    while True:
-        first = number + 1
-        try:
-            if cells := next(rows):
-                yield first, cells
-        except StopIteration:
-            return
-        except csv.Error as error:
-            _refuse(f"not CSV: {error}", path, first, into, reading, runs_on=number > first)
+        rows = csv.reader(texts(), strict=True)
+        while True:
+            first = number + 1
+            try:
+                if cells := next(rows):
+                    yield first, cells
+            except StopIteration:
+                return
+            except csv.Error as error:
+                self.refuse(f"not CSV: {error}", first, runs_on=number > first)
 
+    def _refuse_row(self, cells: list[str], number: int) -> None:
+        name, mark = ("tab", "<TAB>") if self.separator == "\t" else ("comma", ",")
+        problem = f"expected 3 {name}-separated columns, found {len(cells)}"
+        if len(cells) == 3:
+            problem = f"column {1 + cells.index('')} of 3 is empty"
+        runs_on = any("\n" in cell for cell in cells)
+        self.refuse(f'{problem}: "{excerpt(mark.join(cells))}"', number, runs_on=runs_on)
 
-def _refuse_row(
-    cells: list[str], path: Path, number: int, separator: str, into: Statements, reading: ReadOptions
-) -> None:
-    """Count a row as malformed, or raise InputError."""
-    format_name = "tab" if separator == "\t" else "comma"
-    shown = excerpt("<TAB>".join(cells) if separator == "\t" else ",".join(cells))
-    problem = f"expected 3 {format_name}-separated columns, found {len(cells)}"
-    if len(cells) == 3:
-        problem = f"column {1 + cells.index('')} of 3 is empty"
-    _refuse(f'{problem}: "{shown}"', path, number, into, reading, runs_on=any("\n" in cell for cell in cells))
-
-
-def _refuse(
-    problem: str, path: Path, number: int, into: Statements, reading: ReadOptions, *, runs_on: bool = False
-) -> None:
-    """Count a line as malformed, or raise InputError; always raise if the row spans several lines."""
-    if runs_on:
-        advice = "Correct the quotes; --skip-bad cannot skip it, because the following lines would be lost."
-        raise InputError(problem, path=path, line=number, advice=advice)
-    if not reading.skip_bad:
-        raise InputError(problem, path=path, line=number, advice=SKIP)
-    into.counts["malformed"] += 1
+    def refuse(self, problem: str, number: int, *, runs_on: bool = False) -> None:
+        """Count a line as malformed, or raise InputError; always raise if the row spans several lines."""
+        if runs_on:
+            advice = "Correct the quotes; --skip-bad cannot skip it, because the following lines would be lost."
+            raise InputError(problem, path=self.path, line=number, advice=advice)
+        if not self.reading.skip_bad:
+            raise InputError(problem, path=self.path, line=number, advice=SKIP)
+        self.into.counts["malformed"] += 1
 
 
 def files_of(source: Path) -> list[tuple[str, Path]]:
@@ -152,12 +149,12 @@ def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
 
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
     """Yield the line number and the first two columns of each row."""
-    reading = ReadOptions(skip_bad=skip_bad)
-    separator = "," if ".csv" in path.suffixes[-2:] else "\t"
+    name, separator = ("comma", ",") if ".csv" in path.suffixes[-2:] else ("tab", "\t")
     with open_input(path) as stream:
-        for number, cells in _rows(stream, path, separator, into, reading):
+        table = _Table(stream, path, separator, into, ReadOptions(skip_bad=skip_bad))
+        for number, cells in table.rows():
             if len(cells) > 1 and cells[0] and cells[1]:
                 yield number, cells[0], cells[1]
-                continue
-            problem = f"expected 2 columns, {'comma' if separator == ',' else 'tab'}-separated, found {len(cells)}"
-            _refuse(f'{problem}: "{excerpt(separator.join(cells))}"', path, number, into, reading)
+            else:
+                problem = f"expected 2 columns, {name}-separated, found {len(cells)}"
+                table.refuse(f'{problem}: "{excerpt(separator.join(cells))}"', number)

@@ -1,7 +1,7 @@
 """Imported questions, collected into columns as they are read: numbers only, so that many fit in memory."""
 
 from array import array
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -69,8 +69,8 @@ class QuestionColumns:
     """The questions of one structure, column by column."""
 
     structure: Structure
-    numbers: dict[str, "array[int]"] = field(default_factory=dict)
-    sizes: dict[str, "array[int]"] = field(default_factory=dict)
+    numbers: "defaultdict[str, array[int]]" = field(default_factory=lambda: defaultdict(lambda: array("i")))
+    sizes: "defaultdict[str, array[int]]" = field(default_factory=lambda: defaultdict(lambda: array("i")))
     absent: set[str] = field(default_factory=set)  # columns that some question does not have
     lines: "array[int]" = field(default_factory=lambda: array("i"))
 
@@ -80,40 +80,32 @@ class QuestionColumns:
             problem = f'"structure" says {stated}, but the query is {self.structure.short}: {shown(record.query)}'
             raise record.position.error(problem)
         sets = {name: record.entities(name) for name in SETS}
-        singles = {name: record.entity(name) for name in SINGLES}
         answer, missing = record.answer(sets["easy"], sets["hard"]), record.missing()
-        self._extend("anchors", anchors)
-        self._extend("relations", relations)
-        for name, entity in {"answers": answer, **singles}.items():
-            self._extend(name, [entity])
-        for name, entities in {**sets, "missing": None if missing is None else [missing]}.items():
-            if entities is None:
+        columns: dict[str, Sequence[int] | None] = {
+            "anchors": anchors,
+            "relations": relations,
+            "answers": [answer],
+            **{name: [record.entity(name)] for name in SINGLES},
+            **{name: None if entities is None else sorted(set(entities)) for name, entities in sets.items()},
+            "missing": None if missing is None else [missing],
+        }
+        for name, values in columns.items():
+            if values is None:
                 self.absent.add(name)
-            members = sorted(set(entities or ()))
-            self._extend(name, members)
-            self.sizes.setdefault(name, array("i")).append(len(members))
+            self.numbers[name].extend(values or ())
+            self.sizes[name].append(len(values or ()))
         if record.position.line is not None:
             self.lines.append(record.position.line)
 
-    def _extend(self, name: str, values: Sequence[int]) -> None:
-        self.numbers.setdefault(name, array("i")).extend(values)
-
     def questions(self) -> Questions:
         """Return the questions; negatives are kept if any question has some, other columns if all questions do."""
-        count = len(self.numbers["answers"])
-        columns: dict[str, Any] = {name: self._column(name) for name in ("answers", *SINGLES)}
-        negatives = SETS[2:] if any(self.numbers[name] for name in SETS[2:]) else ()
+        columns: dict[str, Any] = {name: np.frombuffer(values, np.int32) for name, values in self.numbers.items()}
+        absent = self.absent - (set(SETS[2:]) if any(self.numbers[name] for name in SETS[2:]) else set())
         for name in SETS:
-            if name in negatives or name not in self.absent:
-                offsets = np.append(0, np.cumsum(np.frombuffer(self.sizes[name], np.int32), dtype=np.int64))
-                columns[name] = Ragged(self._column(name), offsets)
-        if "missing" not in self.absent:
-            columns["missing"] = self._column("missing")
-        anchors, relations = (self._column(name).reshape(count, -1) for name in ("anchors", "relations"))
-        return Questions(self.structure, anchors, relations, **columns)
-
-    def _column(self, name: str) -> Any:
-        return np.frombuffer(self.numbers[name], np.int32) if self.numbers[name] else np.empty(0, np.int32)
+            columns[name] = Ragged(columns[name], np.append(0, np.cumsum(self.sizes[name], dtype=np.int64)))
+        for name in ("anchors", "relations"):
+            columns[name] = columns[name].reshape(len(columns["answers"]), -1)
+        return Questions(self.structure, **{name: column for name, column in columns.items() if name not in absent})
 
 
 # For each tree met so far: its structure, and the positions of the structure's anchors and relations in the walk.
