@@ -57,8 +57,7 @@ class Endpoint:
 def select(endpoint: Endpoint, query: str) -> list[dict[str, NamedNode | BlankNode | Literal]]:
     """Return the rows of a SELECT query, each without its unbound variables."""
     answer = ask(endpoint, query, "application/sparql-results+json")
-    if "json" not in answer.media_type or is_web_page(answer):
-        raise wrong_content_type(endpoint, answer, "JSON results")
+    check_content(endpoint, answer, "json" in answer.media_type, "JSON results")
     try:
         results = rdf.parse_query_results(answer.body, rdf.QueryResultsFormat.JSON)
         if isinstance(results, rdf.QueryBoolean):
@@ -81,6 +80,11 @@ class Answer:
     @property
     def media_type(self) -> str:
         return str(self.headers.get("Content-Type", "")).lower()
+
+    @property
+    def is_web_page(self) -> bool:
+        beginning = self.body.lstrip()[:14].lower()
+        return "html" in self.media_type or beginning.startswith((b"<!doctype html", b"<html"))
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def _broken(endpoint: Endpoint, error: OSError | HTTPException) -> _Failure:
 
 def _refused(answer: Answer) -> _Failure:
     """Describe a response with a status other than 200."""
-    message = "" if is_web_page(answer) else answer.body[:MAX_SHOWN].decode(errors="replace").strip().partition("\n")[0]
+    message = "" if answer.is_web_page else answer.body[:MAX_SHOWN].decode(errors="replace").strip().partition("\n")[0]
     problem = f"HTTP status {answer.status}" + (f": {message}" if message else "")
     if VIRTUOSO_SORTS_NO_MORE in message or not (answer.status >= 500 or answer.status in (408, 429)):
         return _Failure(problem, ADVICE.get(answer.status, CHECK), temporary=False)
@@ -182,13 +186,9 @@ def _seconds(retry_after: str) -> float:
         return 0.0
 
 
-def is_web_page(answer: Answer) -> bool:
-    """Return whether a response is an HTML page, whatever its content type."""
-    return "html" in answer.media_type or answer.body.lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
-
-
-def wrong_content_type(endpoint: Endpoint, answer: Answer, expected: str) -> EndpointError:
-    """Return the error for a response in another format than requested."""
+def check_content(endpoint: Endpoint, answer: Answer, is_right: bool, expected: str) -> None:
+    """Raise EndpointError for a response of a wrong media type, and for a web page whatever its type."""
     media_type = answer.media_type.partition(";")[0] or "no media type"
-    what = f"a web page ({media_type})" if is_web_page(answer) else media_type
-    return EndpointError(address=endpoint.address, problem=f"returned {what} instead of {expected}", advice=CHECK)
+    what = f"a web page ({media_type})" if answer.is_web_page else media_type
+    if answer.is_web_page or not is_right:
+        raise EndpointError(address=endpoint.address, problem=f"returned {what} instead of {expected}", advice=CHECK)

@@ -103,17 +103,15 @@ class Graph:
 
     def view(self, name: str) -> KnowledgeGraph:
         """Return the triples of a view, a key of VIEWS; without a split, valid and test are empty."""
-        stored = name if self.has_split or name in ("valid", "test") else "train"
-        if stored not in self._views:
-            self._views[stored] = self._open_view(stored)
-        return self._views[stored]
-
-    def _open_view(self, name: str) -> KnowledgeGraph:
-        relation_count = 2 * int(self.description["counts"]["relations"])
-        if not self.has_split and name != "train":
-            return KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
-        starts, relations, tails = self._arrays(name, VIEW_PARTS)
-        return KnowledgeGraph(starts, relations, tails, self.types, relation_count)
+        name = name if self.has_split or name in ("valid", "test") else "train"
+        if name not in self._views:
+            relation_count = 2 * int(self.description["counts"]["relations"])
+            if self.has_split or name == "train":
+                starts, relations, tails = self._arrays(name, VIEW_PARTS)
+                self._views[name] = KnowledgeGraph(starts, relations, tails, self.types, relation_count)
+            else:
+                self._views[name] = KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
+        return self._views[name]
 
     def find_entity(self, iri: str, *, or_name: bool = False) -> int | None:
         """Return the entity with this IRI, or None; with `or_name` also by its name or another spelling of the IRI."""

@@ -131,7 +131,11 @@ def _read_files(statements: Statements, namer: Namer, choices: ImportOptions) ->
             elif skip_bad:
                 statements.counts["types of unknown entities"] += 1
             else:
-                raise _unknown_entity(entity, choices.types_file, line, statements)
+                near = suggest(entity, list(statements.names), cutoff=80)
+                meant = f" (did you mean {excerpt(near[0])}?)" if near else ""
+                problem = f"no entity {excerpt(entity)} in this graph{meant}"
+                advice = "Correct or remove the line, or pass --skip-bad to skip such lines."
+                raise InputError(problem, path=choices.types_file, line=line, advice=advice)
     for path in choices.labels_files:
         for _, name, label in read_pairs(path, skip_bad, statements):
             _add_label(statements, namer, name, label)
@@ -148,13 +152,6 @@ def _add_label(statements: Statements, namer: Namer, name: str, label: str) -> N
     """Add a label that is not from RDF, also as an RDF statement for the store."""
     statements.add_label(name, label)
     statements.aside.write(f"{namer.term(name)} <{LABEL}> {RdfLiteral(label)} .\n")
-
-
-def _unknown_entity(name: str, path: Path, line: int, statements: Statements) -> InputError:
-    near = suggest(name, list(statements.names), cutoff=80)
-    meant = f" (did you mean {excerpt(near[0])}?)" if near else ""
-    advice = "Correct or remove the line, or pass --skip-bad to skip such lines."
-    return InputError(f"no entity {excerpt(name)} in this graph{meant}", path=path, line=line, advice=advice)
 
 
 def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[str, Any]) -> None:
@@ -220,7 +217,7 @@ def _write(
             "relations": len(graph.relations),
             "types": len(graph.types),
             "triples": {name: counts.get(name, 0) for name in SPLITS},
-            "literals": statements.literal_count(),
+            "literals": len(np.unique(np.frombuffer(statements.literals, dtype=np.int64))),  # distinct statements,
         },
         "split": has_split,
         "types": {"names": graph.types.names, "starts": graph.types.starts.tolist(), "ways": graph.ways},

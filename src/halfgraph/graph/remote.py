@@ -23,15 +23,7 @@ import pyoxigraph as rdf
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
 from halfgraph.errors import EndpointError, FolderError, InputError
-from halfgraph.graph.endpoint import (
-    VIRTUOSO_SORTS_NO_MORE,
-    Answer,
-    Endpoint,
-    ask,
-    is_web_page,
-    select,
-    wrong_content_type,
-)
+from halfgraph.graph.endpoint import VIRTUOSO_SORTS_NO_MORE, Answer, Endpoint, ask, check_content, select
 from halfgraph.graph.files import write_atomically
 from halfgraph.graph.names import is_iri
 from halfgraph.graph.statements import LABEL, OWL, RDF, RDFS, SUB_CLASS_OF, TYPE
@@ -245,8 +237,8 @@ def _ask_sorted(endpoint: Endpoint, pattern: str, offset: int) -> Answer:
 def _n_triples(endpoint: Endpoint, answer: Answer, page: str) -> tuple[int, bytes]:
     """Return the number of triples of a response, and the response as N-Triples."""
     syntax = RdfFormat.from_media_type(answer.media_type or "application/n-triples")
-    if syntax is None or is_web_page(answer):
-        raise wrong_content_type(endpoint, answer, "RDF")
+    check_content(endpoint, answer, syntax is not None, "RDF")
+    assert syntax is not None
     try:
         quads = rdf.parse(answer.body, syntax, rename_blank_nodes=True, lenient=True)
         triples = [quad.triple for quad in quads]

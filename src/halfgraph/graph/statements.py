@@ -111,10 +111,6 @@ class Statements:
 
         return name
 
-    def literal_count(self) -> int:
-        """Return the number of distinct statements with a literal."""
-        return len(np.unique(np.frombuffer(self.literals, dtype=np.int64)))
-
 
 def label_rank(predicate: str, language: str | None, preferred: str) -> int:
     """Return the rank of a label, 0 is best: the preferred language, then none, then English, then others."""

@@ -135,10 +135,12 @@ class Exact:
         """Return for each entity whether it is an answer of its query."""
         self._check(batch, entities)
         if batch.program.has_shared_variables:
-            rows = enumerate(entities)
-            return np.array([self.has_answer(batch.query(row), int(entity)) for row, entity in rows], dtype=bool)
+            pairs = enumerate(entities)
+            return np.array([self.has_answer(batch.query(row), int(entity)) for row, entity in pairs], dtype=bool)
         if batch.program.depth > DEEPEST:
-            return self._among_answers(batch, entities, threads)
+            sets = self.answer_sets(batch, threads)
+            rows = np.repeat(np.arange(len(batch)), sets.sizes())
+            return np.isin(np.arange(len(batch)), rows[sets.values == entities[rows]])
         return np.concatenate(self._run(are_answers, batch, threads, entities))
 
     def _run(self, kernel: Any, batch: QueryBatch, threads: int | None, *columns: Entities) -> list[Any]:
@@ -149,13 +151,6 @@ class Exact:
             return kernel(self.edges, batch.program.arrays, *(array[rows] for array in arrays), self.relaxed)
 
         return in_pieces(work, len(batch), threads)
-
-    def _among_answers(self, batch: QueryBatch, entities: Entities, threads: int | None) -> NDArray[np.bool_]:
-        sets = self.answer_sets(batch, threads)
-        rows = np.repeat(np.arange(len(batch)), sets.sizes())
-        is_answer = np.zeros(len(batch), dtype=bool)
-        is_answer[rows[sets.values == entities[rows]]] = True
-        return is_answer
 
     def _check(self, batch: QueryBatch, entities: Entities | None = None) -> None:
         """Raise UnknownName for ids outside the graph: the kernels would read beyond its arrays."""

@@ -8,19 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.query.rewriting import fill, map_ids
-from halfgraph.query.tree import (
-    NODE_TYPES,
-    Anchor,
-    Column,
-    Project,
-    Query,
-    children,
-    depth,
-    is_negated,
-    nodes,
-    shared_variables,
-    type_of,
-)
+from halfgraph.query.tree import NODE_TYPES, Anchor, Project, Query, children, depth, nodes, shared_variables, type_of
 
 # The operation of a step: the position of its node's class in NODE_TYPES. The kernels read these numbers.
 ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = range(len(NODE_TYPES))
@@ -86,16 +74,24 @@ def compile_query(query: Query) -> QueryBatch:
     entities = [node.entity for node in order if isinstance(node, Anchor)]
     relations = [node.relation for node in order if isinstance(node, Project)]
     shape = np.broadcast_shapes(*map(np.shape, [*entities, *relations]))
-    rows = shape[0] if shape else 1  # a single id among columns stands for a column of it
-    return QueryBatch(_compile(query, order), _stack(entities, rows), _stack(relations, rows))
+    tables = []
+    for columns in (entities, relations):
+        # A single id among columns stands for a column of it.
+        table = np.empty((shape[0] if shape else 1, len(columns)), dtype=np.int32)
+        for number, column in enumerate(columns):
+            table[:, number] = column
+        tables.append(table)
+    return QueryBatch(_compile(query, order), *tables)
 
 
 def _compile(query: Query, order: list[Query]) -> Program:
     number = {id(node): position for position, node in enumerate(order)}
-    steps = [[number[id(child)] for child in sorted(children(node), key=is_negated)] for node in order]
+    operations = [NODE_TYPES.index(type(node)) for node in order]
+    unsorted = [[number[id(child)] for child in children(node)] for node in order]
+    steps = [sorted(step, key=lambda child: operations[child] == NEGATE) for step in unsorted]
     columns = {Anchor: count(), Project: count()}
     lists = (
-        [NODE_TYPES.index(type(node)) for node in order],
+        operations,
         [next(columns[type(node)]) if type(node) in columns else 0 for node in order],
         [-1 if (type_id := type_of(node)) is None else type_id for node in order],
         np.cumsum([0, *map(len, steps)]),
@@ -105,11 +101,3 @@ def _compile(query: Query, order: list[Query]) -> Program:
     for array in arrays:
         array.flags.writeable = False
     return Program(query, *arrays)
-
-
-def _stack(columns: list[Column], rows: int) -> NDArray[np.int32]:
-    """Put the columns side by side: (rows, columns)."""
-    table = np.empty((rows, len(columns)), dtype=np.int32)
-    for number, column in enumerate(columns):
-        table[:, number] = column
-    return table

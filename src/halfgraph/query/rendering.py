@@ -19,7 +19,8 @@ def one_line(query: Query, graph: Graph, target: str = "answer") -> str:
 
 def drawing(query: Query, graph: Graph, target: str = "answer") -> str:
     """Return the query as a tree of lines, from the answer to the known entities; a shared variable is drawn once."""
-    return "\n".join(Drawing(Labelled(graph), flatten(query, target)).lines(target))
+    whole = Drawing(Labelled(graph), flatten(query, target))
+    return "\n".join([whole.head(target), *whole.below(target, set())])
 
 
 @dataclass(frozen=True)
@@ -69,9 +70,6 @@ class Drawing:
 
     labels: Labelled
     group: Group
-
-    def lines(self, target: str) -> list[str]:
-        return [self.head(target), *self.below(target, set())]
 
     def head(self, variable: str) -> str:
         """Return a variable with its types, marked if it is shared."""

@@ -4,13 +4,7 @@ import numpy as np
 
 from halfgraph.query._kernels import before_negations, compiled, has_edge, is_answer, new_frames, new_workspace
 from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
-from halfgraph.workload._negative_kernels import (
-    below,
-    draw_hard_negative,
-    draw_negative,
-    random_walk,
-    type_of,
-)
+from halfgraph.workload._negative_kernels import below, draw_hard_negative, draw_negative, random_walk, type_of
 
 # Why a sampled question is rejected; the first is "kept". Reports show these texts.
 REASONS = (

@@ -15,14 +15,7 @@ from halfgraph.graph.folder import FORMAT, Graph, load_array, new_folder, read_d
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
-from halfgraph.workload.negatives import (
-    NegativeCounts,
-    add_answers,
-    add_negatives,
-    draw_distinct,
-    fresh_negatives,
-    held_out_edges,
-)
+from halfgraph.workload.negatives import NegativeCounts, add_answers, add_negatives, draw_distinct, held_out_edges
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 
 DESCRIPTION = "workload.json"
@@ -99,8 +92,7 @@ def warm_up() -> None:
     sampler = Sampler(tiny, threads=1)
     questions = sampler.draw(STRUCTURES[0], 1, 0, negatives=False, hard_negatives=False).questions
     Exact(tiny).answer_sets(questions.batch())
-    Exact(tiny).have_answers(questions.batch(), questions.answers)
-    fresh_negatives(tiny, questions, 1, 0, hard=False)
+    held_out_edges(tiny, sampler, STRUCTURES[0], 1, 0)
 
 
 def planned(plan: Plan, graph: Graph) -> dict[str, dict[str, int]]:
@@ -216,12 +208,10 @@ class Workload:
         if "answers" not in columns:
             raise FolderError(self.path, f"has no {split} questions of {structure.name}", advice=_AGAIN)
         lost = [name for name in NEEDED if name not in columns]
-        lost += [name for name, column in columns.items() if not _is_whole(column, len(columns["answers"]))]
+        for name, column in columns.items():
+            is_short = isinstance(column, Ragged) and column.offsets[-1] != len(column.values)
+            lost += [name] if is_short or len(column) != len(columns["answers"]) else []
         if lost:
             problem = f"the {split} questions of {structure.name} have lost some of: {', '.join(lost)}"
             raise FolderError(self.path, problem, advice=_AGAIN)
         return Questions(structure, **columns)
-
-
-def _is_whole(column: Any, count: int) -> bool:
-    return len(column) == count and (not isinstance(column, Ragged) or column.offsets[-1] == len(column.values))

@@ -134,7 +134,10 @@ class Sampler:
             return drawn
 
         blocks = map_threads(work, range(len(sizes)), self.threads)
-        return _join(structure, blocks[: min(poor, default=len(blocks)) + 1])
+        blocks = blocks[: min(poor, default=len(blocks)) + 1]
+        joined: Any = [np.concatenate([block[number] for block in blocks]) for number in range(len(COLUMNS))]
+        tally = sum((block[-1] for block in blocks), np.zeros(len(REASONS), np.int64)).tolist()
+        return Drawn(Questions(structure, *joined), +Counter(dict(zip(REASONS, tally, strict=True))))
 
 
 def _check(structure: Structure) -> None:
@@ -143,13 +146,6 @@ def _check(structure: Structure) -> None:
         raise SettingError("structure", f"{structure.name} uses a variable twice, and only trees can be sampled")
     if any(type_of(node) is not None for node in nodes(structure.query)):
         raise SettingError("structure", f"{structure.name} restricts a type, and only free variables can be sampled")
-
-
-def _join(structure: Structure, blocks: list[tuple[Any, ...]]) -> Drawn:
-    columns: Any = [np.concatenate([block[number] for block in blocks]) for number in range(len(COLUMNS))]
-    tally = sum((block[-1] for block in blocks), np.zeros(len(REASONS), np.int64))
-    reasons = Counter(dict(zip(REASONS, tally.tolist(), strict=True)))
-    return Drawn(Questions(structure, *columns), +reasons)
 
 
 def every_edge(graph: KnowledgeGraph, structure: Structure) -> Questions:
