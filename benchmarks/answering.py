@@ -74,7 +74,7 @@ def _graph(folder: Path) -> Graph:
 
 
 def texts(graph: Graph, each: int, edges: int | None = None) -> list[str]:
-    """Queries of every structure, or of those with so many edges, drawn from the training triples."""
+    """Queries of every structure, or of those with this number of edges, sampled from the training triples."""
     sampler = Sampler(graph.train, threads=2)
     shapes = [structure for structure in STRUCTURES if edges is None or structure.relation_count == edges]
     drawn = [sampler.draw(structure, each, 7, negatives=False, hard_negatives=False).questions for structure in shapes]
@@ -82,7 +82,7 @@ def texts(graph: Graph, each: int, edges: int | None = None) -> list[str]:
 
 
 def judge_exactness(verdicts: Verdicts, engine: Engine) -> None:
-    """Nothing; whether every answer of the store is there, first, for queries asked one by one and in a batch."""
+    """Check that every answer of the store comes first, for queries asked one by one and in batches."""
     asked = texts(engine.graph, -(-ASKED // len(STRUCTURES)))[:ASKED]
     store = open_store(engine.graph)
     right = 0
@@ -99,13 +99,13 @@ def judge_exactness(verdicts: Verdicts, engine: Engine) -> None:
 
 
 def _plain(store: Store, text: str, graph: Graph) -> set[str]:
-    """What pyoxigraph answers."""
+    """Answers of pyoxigraph."""
     options = {"base_iri": graph.namer.base, "prefixes": dict(Prefixes.of(graph).namespaces)}
     return {row[0].value for row in store.query(text, **options)}  # type: ignore[arg-type, union-attr]
 
 
 def judge_latency(verdicts: Verdicts, engine: Engine, mode: str, *, median: float, most: float) -> None:
-    """Nothing; how long an answer with its explanation takes, for queries that were not asked before."""
+    """Measure the latency of an answer with its explanation, for queries not asked before."""
     asked = texts(engine.graph, TIMED // 2, edges=3)
     order = np.random.default_rng(0).permutation(len(asked))
     for place in order[:100]:
@@ -131,7 +131,7 @@ def _judge(verdicts: Verdicts, what: str, times: Sequence[float], *, median: flo
 
 
 def judge_batches(verdicts: Verdicts, engine: Engine) -> None:
-    """Nothing; how many queries a second the batch interface answers, texts that were not seen before."""
+    """Measure the queries per second of the batch interface, for texts not seen before."""
     asked = texts(engine.graph, 1_000)
     np.random.default_rng(1).shuffle(asked)
     engine.ask_batch(asked[:WARM])
@@ -143,9 +143,9 @@ def judge_batches(verdicts: Verdicts, engine: Engine) -> None:
 
 
 def judge_size(verdicts: Verdicts) -> None:
-    """Nothing; how long the vectors, the likely entities and the best answers take among a million entities.
+    """Measure embeddings, likely entities and best answers on a graph of a million entities.
 
-    The exact answers are the store's and not measured here: filling one with so many triples takes minutes.
+    Exact answers come from the store and are not measured here: loading a million triples into it takes minutes.
     """
     rng = np.random.default_rng(0)
     triples = np.stack(

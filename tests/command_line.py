@@ -13,7 +13,7 @@ FEW = [word for pair in TINY for word in ("--set", pair)]  # options that make t
 
 
 class Outcome(NamedTuple):
-    """What a command did."""
+    """Exit code and output of a command."""
 
     code: int
     out: str

@@ -85,7 +85,7 @@ def report_of(graph: Graph) -> dict[str, int]:
 
 
 def stored(content: bytes, syntax: RdfFormat, base: str = "http://halfgraph.local/") -> Store:
-    """What pyoxigraph makes of a file."""
+    """Store of pyoxigraph with the triples of a file."""
     store = Store()
     store.load(content, syntax, base_iri=base)
     return store

@@ -1,4 +1,4 @@
-"""What must come out, computed slowly and plainly from Python sets."""
+"""Expected results, computed slowly and plainly from Python sets."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping

@@ -100,7 +100,7 @@ def _ways_of_all(plain: Plain, parts: tuple[Query, ...], entity: int, values: Va
 
 
 def is_answer(plain: Plain, query: Query, entity: int, relaxed: bool = False) -> bool:
-    """Whether there is a way."""
+    """Return whether there is a path."""
     return next(ways(plain, query, entity, {}, relaxed), None) is not None
 
 
@@ -155,7 +155,7 @@ def clean_paths(plain: Plain, query: Query, answer: int) -> Iterator[list[Triple
 
 
 def as_graph(query: Query) -> tuple[list[object], set[tuple[int, int]]]:
-    """What each node says by itself, and which node leads to which; the anchors of an entity are one, target last."""
+    """Label of each node and the edges between nodes; anchors of one entity are one node, the target is last."""
     order = {node.entity if isinstance(node, Anchor) else id(node): node for node in nodes(query)}
     place = {
         id(node): list(order).index(node.entity if isinstance(node, Anchor) else id(node)) for node in nodes(query)
@@ -169,7 +169,7 @@ def as_graph(query: Query) -> tuple[list[object], set[tuple[int, int]]]:
 
 
 def is_same(one: Query, other: Query) -> bool:
-    """Whether some renaming of the nodes makes one query the other: every permutation is tried."""
+    """Return whether two queries are isomorphic, by trying every permutation of the nodes."""
     (says, links), (other_says, other_links) = as_graph(one), as_graph(other)
     if sorted(map(repr, says)) != sorted(map(repr, other_says)) or len(links) != len(other_links):
         return False
@@ -182,7 +182,7 @@ def is_same(one: Query, other: Query) -> bool:
 
 
 def is_likely(counts: Iterable[int], weights: Iterable[float] | None = None) -> bool:
-    """Whether counts are as their weights (equal if none) make likely: chi-square, five deviations are allowed."""
+    """Return whether counts fit their weights (default: equal) by chi-square, within five standard deviations."""
     found = np.array(list(counts), dtype=float)
     shares = np.ones(len(found)) if weights is None else np.array(list(weights), dtype=float)
     expected = found.sum() * shares / shares.sum()

@@ -24,7 +24,7 @@ class Running:
     log: IO[str]
 
     def logged(self) -> str:
-        """What it has written to stderr so far."""
+        """Output on stderr so far."""
         self.log.seek(0)
         return self.log.read()
 

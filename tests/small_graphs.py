@@ -122,7 +122,7 @@ def unshared(query: Query) -> Query:
 
 @st.composite
 def reordered(draw, query: Query) -> Query:
-    """The same query made anew: other nodes, other order of parts, shared nodes shared, anchors as it comes."""
+    """Rebuild a query from new nodes in another order; shared nodes stay shared, anchors may be copied."""
     made: dict[int, Query] = {}
 
     def again(node: Query) -> Query:

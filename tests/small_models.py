@@ -14,7 +14,7 @@ from halfgraph.workload.sampling import Questions, Sampler
 from model_oracles import Model
 from query_oracles import Plain, graph_of, type_list
 
-KINDS = (7, 5, 6)
+TYPE_SIZES = (7, 5, 6)
 RELATIONS = 6  # both directions
 # Every operator in every reading.
 ARCHITECTURES = (
@@ -53,7 +53,7 @@ class SmallModel:
 def small_triples(seed: int = 0, count: int = 120) -> list[tuple[int, int, int]]:
     """Random triples over the small graph's entities and relations."""
     generator = np.random.default_rng(seed)
-    ends = generator.integers(0, sum(KINDS), (count, 2))
+    ends = generator.integers(0, sum(TYPE_SIZES), (count, 2))
     relations = 2 * generator.integers(0, RELATIONS // 2, count)
     return [(int(head), int(relation), int(tail)) for (head, tail), relation in zip(ends, relations, strict=True)]
 
@@ -62,15 +62,15 @@ def small_model(architecture: Architecture, dim: int = 5, seed: int = 0) -> Smal
     """A model in double precision; every weight is random, those too that training begins at zero or one."""
     architecture = replace(architecture, dim=dim)
     triples = small_triples()
-    graph = graph_of(triples, KINDS, RELATIONS)
+    graph = graph_of(triples, TYPE_SIZES, RELATIONS)
     generator = torch.Generator().manual_seed(seed)
     encoder = Encoder(architecture, graph, generator).double()
     with torch.no_grad():
         for parameter in encoder.parameters():
             parameter.add_(torch.randn(parameter.shape, generator=generator, dtype=torch.float64) / 2)
-    plain = Plain.of(triples, type_list(KINDS))
+    plain = Plain.of(triples, type_list(TYPE_SIZES))
     names = (architecture.projection, architecture.intersection, architecture.centre, architecture.activation)
-    return SmallModel(encoder, graph, Model(weights_of(encoder), *names, plain, len(KINDS)))
+    return SmallModel(encoder, graph, Model(weights_of(encoder), *names, plain, len(TYPE_SIZES)))
 
 
 def weights_of(encoder: Encoder) -> dict[str, Any]:

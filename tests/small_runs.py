@@ -110,7 +110,7 @@ def any_score(encoder: Encoder) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Result:
-    """What a run leaves, but for its times: the bytes of the best weights, the last state, the measures."""
+    """Files of a run without its times: the bytes of the best weights, the last state, the metrics."""
 
     model: bytes
     state: dict[str, bytes]
@@ -122,7 +122,7 @@ TIMES = ("seconds", "warm", "questions_per_second")
 
 
 def result(run: Path) -> Result:
-    """What a run has left."""
+    """Files of a run."""
     tensors, about = load_tensors(run / STATE)
     state = {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}
     progress = untimed(json.loads(about["progress"]))
@@ -141,7 +141,7 @@ class Killed(BaseException):
 
 
 def killing_at(step: int) -> Progress:
-    """What kills a run after a step."""
+    """Callback that kills a run after a step."""
 
     def kill(state: TrainingState, _: float) -> None:
         if state.step == step:

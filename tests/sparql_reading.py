@@ -33,7 +33,7 @@ def relation(graph: Graph, name: str) -> int:
 
 
 def line_of(text: str, graph: Graph) -> str:
-    """What a text is read as, on one line."""
+    """The query that a text is read as, on one line."""
     return one_line(read(text, graph).query, graph)
 
 

@@ -16,7 +16,7 @@ from imported_graphs import made, tsv
 from oracles import Named
 from small_graphs import made_anew
 
-ENTITIES, RELATIONS, KINDS = 6, 3, 2
+ENTITIES, RELATIONS, TYPE_COUNT = 6, 3, 2
 # Names of every sort: IRIs, names that need escapes, paths, and what is no local name of SPARQL.
 NAMES = ("http://example.org/e0", "/m/0e1", "Side Effect::2", "e3.", "http://dbpedia.org/resource/e,_4", "e5?#%41")
 
@@ -33,7 +33,7 @@ def typed_graph(triples: list[Named], types: dict[str, str]) -> Iterator[Graph]:
 def whole_graph() -> contextlib.AbstractContextManager[Graph]:
     """A graph that has every name: any query of the strategies below can be asked on it."""
     triples = [(head, f"r{number % RELATIONS}", tail) for number, head in enumerate(NAMES) for tail in NAMES]
-    return typed_graph(triples, {name: f"type {number % KINDS}" for number, name in enumerate(NAMES)})
+    return typed_graph(triples, {name: f"type {number % TYPE_COUNT}" for number, name in enumerate(NAMES)})
 
 
 @st.composite
@@ -44,14 +44,14 @@ def graph_data(draw: st.DrawFn) -> tuple[list[Named], dict[str, str]]:
     some = draw(st.lists(st.tuples(entity, relation, entity), min_size=4, max_size=40))
     # Every name is there, each relation once in a corner of its own.
     every = [(name, relations[place % RELATIONS], NAMES[(place + 1) % ENTITIES]) for place, name in enumerate(NAMES)]
-    types = {name: f"type {draw(st.integers(0, KINDS - 1))}" for name in NAMES}
-    types |= {NAMES[place]: f"type {place}" for place in range(KINDS)}
+    types = {name: f"type {draw(st.integers(0, TYPE_COUNT - 1))}" for name in NAMES}
+    types |= {NAMES[place]: f"type {place}" for place in range(TYPE_COUNT)}
     return some + every, types
 
 
 anchors = st.integers(0, ENTITIES - 1).map(Anchor)
 relations = st.integers(0, 2 * RELATIONS - 1)
-types = st.none() | st.integers(0, KINDS - 1)
+types = st.none() | st.integers(0, TYPE_COUNT - 1)
 
 
 @st.composite
@@ -97,7 +97,7 @@ def trees() -> st.SearchStrategy[Query]:
 
 
 def _told(path: tuple[Query, int]) -> object:
-    """What tells a path from the others that meet it: the same edge from an anchor would count once."""
+    """Key of a path among those that meet: the same edge from an anchor counts once."""
     source, relation = path
     return (source.entity, relation) if isinstance(source, Anchor) else (id(source), relation)
 

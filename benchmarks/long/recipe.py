@@ -1,4 +1,4 @@
-"""What each ingredient of the recipe gains: `benchmarks/long/recipe.py GRAPH WORKLOAD [--steps N] [NAME=VALUE ...]`.
+"""Gain of each setting of the recipe: `benchmarks/long/recipe.py GRAPH WORKLOAD [--steps N] [NAME=VALUE ...]`.
 
 Trains the default model once for each change of a setting, all for the same number of steps, and prints the macro AUC
 and APR on the workload's validation questions, and the filtered MRR of the one-edge ones, as rows of a Markdown table;

@@ -69,7 +69,7 @@ def test_a_class_may_be_the_reason(engine):
     assert sorted(empty.part) == ["?x :lives_in :city0 .", "?x a :City ."]
 
 
-def test_with_answers_there_is_nothing_to_explain(engine):
+def test_a_query_with_answers_needs_no_explanation(engine):
     assert engine.ask("SELECT ?x { ?x <lives_in> <city0> }").explanation.empty is None
 
 

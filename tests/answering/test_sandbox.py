@@ -14,7 +14,7 @@ assert confine()
 
 
 def tried(script: str) -> str:
-    """What a script prints after it has been confined."""
+    """Output of a script in the sandbox."""
     found = subprocess.run([sys.executable, "-c", ASKING + script], capture_output=True, text=True, check=True)
     return found.stdout.strip()
 

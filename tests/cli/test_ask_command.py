@@ -128,7 +128,7 @@ def test_a_query_may_come_from_standard_input(run):
         ([], "needs either a query or --batch FILE"),
     ],
 )
-def test_what_cannot_be_done_is_one_clear_line(run, capsys, arguments, said):
+def test_a_request_that_cannot_be_met_gets_one_line(run, capsys, arguments, said):
     code, out, err = asked(capsys, run, *arguments)
     assert code == 1
     assert out == ""
@@ -145,7 +145,7 @@ def test_an_unknown_mode_is_a_usage_error_that_lists_the_modes(tmp_path, capsys)
 
 @pytest.mark.parametrize("name", ["model.safetensors", "config.toml", "provenance.json", "confidence.json"])
 @pytest.mark.parametrize("how", ["truncated", "gone"])
-def test_a_broken_run_is_said_to_be_broken(run, capsys, tmp_path, name, how):
+def test_a_broken_run_is_reported(run, capsys, tmp_path, name, how):
     broken = tmp_path / "run"
     shutil.copytree(run, broken)
     if how == "gone":

@@ -1,4 +1,4 @@
-"""The command calibrate: a run gets its confidence, or is told why not."""
+"""The command calibrate: a run gets its confidence, or an error says why not."""
 
 import json
 
@@ -18,7 +18,7 @@ def calibrated(capsys, *arguments):
     return left.value.code, shown.out, shown.err
 
 
-def test_the_curves_are_made_anew(tmp_path, capsys):
+def test_the_curves_are_fitted_again(tmp_path, capsys):
     halfgraph.train(people(tmp_path, count=120), tmp_path / "run", steps=2, dim=8, heads=2)
     before = (tmp_path / "run" / FILE).read_text()
     (tmp_path / "run" / FILE).unlink()

@@ -165,7 +165,7 @@ def test_tables_are_printed_and_written(run: Run, tmp_path: Path) -> None:
 
 
 class Page(HTMLParser):
-    """What a page is made of: its tags, closed in order, and what it asks for."""
+    """Parser of a page: its tags, closed in order, and the addresses it requests."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -232,7 +232,7 @@ def test_a_diverged_model_fails_loudly(run: Run, made: Path, tmp_path: Path) -> 
         (["cga0", "--workload", "w", "--html", "w/workload.json/x.html"], "cannot be written"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(run: Run, arguments: list[str], said: str) -> None:
+def test_a_request_that_cannot_be_met_is_reported_in_one_line(run: Run, arguments: list[str], said: str) -> None:
     outcome = run("evaluate", *arguments)
     assert outcome.code == 1
     assert said in outcome.err

@@ -23,7 +23,7 @@ TURTLE = """@prefix : <http://example.org/> . @prefix rdfs: <http://www.w3.org/2
 
 
 def program(*arguments: str, before: str = "", **options: object) -> subprocess.CompletedProcess[str]:
-    """What comes of the command in a process of its own, after some Python."""
+    """Run a command in its own process, after some Python code."""
     script = f"{before}\nfrom halfgraph.cli import main\nmain()"
     command = [sys.executable, "-c", script, *arguments]
     return subprocess.run(command, capture_output=True, text=True, **options)  # type: ignore[call-overload, no-any-return]
@@ -35,7 +35,7 @@ def write(**files: str | bytes) -> None:
 
 
 def refused(outcome: Outcome, *said: str) -> None:
-    """Whether a command failed as it should: one line that says what, where and what to do, and nothing is left."""
+    """Check that a command failed with one line that has the messages, and left no files behind."""
     assert outcome.code == 1
     assert outcome.out == ""
     assert outcome.err.count("\n") == 1
@@ -59,10 +59,10 @@ def test_an_import_shows_what_was_read_and_makes_a_graph(run: Run) -> None:
 
 def test_import_prints_json_or_nothing_when_asked(run: Run) -> None:
     write(a__ttl=TURTLE)
-    told = json.loads(run("import", "a.ttl", "--out", "out", "--json").out)
-    assert told["triples"] == {"train": 2, "valid": 0, "test": 0}
-    assert told["fingerprint"] == Graph.open("out").fingerprint
-    assert {"what": "literals", "count": 2, "used_for": "exact queries"} in told["report"]
+    printed = json.loads(run("import", "a.ttl", "--out", "out", "--json").out)
+    assert printed["triples"] == {"train": 2, "valid": 0, "test": 0}
+    assert printed["fingerprint"] == Graph.open("out").fingerprint
+    assert {"what": "literals", "count": 2, "used_for": "exact queries"} in printed["report"]
     assert run("import", "a.ttl", "--out", "quiet", "-q") == (0, "", "")
 
 
@@ -70,8 +70,8 @@ def test_stats_has_the_promised_fields(run: Run) -> None:
     write(a__ttl=TURTLE, b__tsv=tsv(TRIPLES))
     run("import", "a.ttl", "--out", "a")
     run("import", "b.tsv", "--out", "b", "--split", "80/10/10")
-    told = json.loads(run("stats", "a", "--json").out)
-    assert {key: told[key] for key in ("entities", "relations", "types", "triples", "literals", "fingerprint")} == {
+    printed = json.loads(run("stats", "a", "--json").out)
+    assert {key: printed[key] for key in ("entities", "relations", "types", "triples", "literals", "fingerprint")} == {
         "entities": 3,
         "relations": 1,
         "types": 1,
@@ -111,9 +111,9 @@ def test_build_makes_a_data_set_of_a_graph(run: Run) -> None:
     write(b__tsv=tsv(TRIPLES), seeds__txt="e1\ne4\n")
     run("import", "b.tsv", "--out", "b")
     outcome = run("build", "b", "--seeds", "seeds.txt", "--hops", "1", "--degree", "2", "--out", "out", "--json")
-    told = json.loads(outcome.out)
-    assert 0 < told["entities"] <= 30
-    assert told["triples"]["test"] > 0
+    printed = json.loads(outcome.out)
+    assert 0 < printed["entities"] <= 30
+    assert printed["triples"]["test"] > 0
     query = "SELECT ?x { ?x <r0> <e4> }"
     assert run("build", "b", "--seeds-query", query, "--out", "queried", "-q").code == 0
 
@@ -197,9 +197,9 @@ SKIPPED = [
 def test_skip_bad_counts_what_is_malformed(run: Run, what: str) -> None:
     name, content, *_ = BAD[what]
     write(**{str(name): content})
-    told = json.loads(run("import", str(name), "--skip-bad", "--out", "out", "--json").out)
-    assert {"what": "malformed", "count": 1, "used_for": "nothing: --skip-bad"} in told["report"]
-    assert told["triples"]["train"] > 0
+    printed = json.loads(run("import", str(name), "--skip-bad", "--out", "out", "--json").out)
+    assert {"what": "malformed", "count": 1, "used_for": "nothing: --skip-bad"} in printed["report"]
+    assert printed["triples"]["train"] > 0
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_standard_input_is_named_in_errors(run: Run) -> None:
     )
 
 
-def test_an_output_folder_that_is_there_is_never_touched(run: Run) -> None:
+def test_an_existing_output_folder_is_never_changed(run: Run) -> None:
     write(a__tsv="a\tr\tb\n", kept="kept")
     for out in ("kept", "."):
         outcome = run("import", "a.tsv", "--out", out)
@@ -252,7 +252,7 @@ def test_an_output_folder_that_is_there_is_never_touched(run: Run) -> None:
     assert run("build", "nowhere", "--out", "kept").code == 1
 
 
-def test_a_place_that_cannot_be_written_gets_one_line(run: Run) -> None:
+def test_a_path_that_cannot_be_written_gets_one_line(run: Run) -> None:
     write(a__tsv="a\tr\tb\n")
     for out in ("a.tsv/out", "x" * 300, "/proc/out", "/dev/null/out"):
         refused(run("import", "a.tsv", "--out", out), out, "cannot be written", "another place")
@@ -311,7 +311,7 @@ def test_usage_errors_have_their_own_exit_code(run: Run) -> None:
 
 
 def served(answer: Callable[[str], tuple[str, bytes]]) -> Iterator[str]:
-    """The address of a local endpoint that answers a query with a media type and a body."""
+    """Address of a local endpoint that answers a query with a media type and a body."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -352,9 +352,9 @@ def endpoint() -> Iterator[str]:
 
 def test_an_endpoint_is_imported_as_its_file_is(run: Run, endpoint: str) -> None:
     write(a__ttl=TURTLE)
-    told = json.loads(run("import", "a.ttl", "--out", "file", "--json").out)
+    printed = json.loads(run("import", "a.ttl", "--out", "file", "--json").out)
     outcome = run("import", endpoint, "--out", "out", "--pause", "0", "--page-size", "2", "--json")
-    assert json.loads(outcome.out) == told
+    assert json.loads(outcome.out) == printed
     assert Graph.open("out").description["provenance"]["sources"] == [endpoint]
     assert sorted(path.name for path in Path().iterdir()) == ["a.ttl", "file", "out"]
 
@@ -381,7 +381,7 @@ def test_an_endpoint_that_answers_html_gets_one_line(run: Run, web_page: str) ->
     refused(run("build", web_page, "--out", "out", "--pause", "0"), "--seeds")
 
 
-def test_nobody_at_the_address_gets_one_line(run: Run) -> None:
+def test_an_unreachable_endpoint_gets_one_line(run: Run) -> None:
     refused(run("import", "http://127.0.0.1:9/sparql", "--out", "out", "--pause", "0"), "cannot connect")
 
 

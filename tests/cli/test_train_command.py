@@ -56,11 +56,11 @@ def test_a_run_is_shown_as_it_goes_and_leaves_a_model(run: Run) -> None:
 def test_a_run_prints_its_figures_as_json(run: Run) -> None:
     outcome = train(run, "--json", "--model", "GQE[mean]")
     assert outcome.err == ""
-    told = json.loads(outcome.out)
-    assert (told["run"], told["steps"]) == ("run", 6)
-    assert told["questions"] == 6 * (16 + 6 * 4 + 4 * 2)
-    assert 0 < told["auc"] < 1
-    assert told["auc"] == max(json.loads(line)["auc"] for line in Path("run/metrics.jsonl").read_text().splitlines())
+    printed = json.loads(outcome.out)
+    assert (printed["run"], printed["steps"]) == ("run", 6)
+    assert printed["questions"] == 6 * (16 + 6 * 4 + 4 * 2)
+    assert 0 < printed["auc"] < 1
+    assert printed["auc"] == max(json.loads(line)["auc"] for line in Path("run/metrics.jsonl").read_text().splitlines())
 
 
 def test_a_run_can_be_quiet(run: Run) -> None:
@@ -85,7 +85,7 @@ def test_the_same_seed_gives_the_same_model_and_another_another(run: Run) -> Non
     assert models[0] == models[1] != models[2]
 
 
-def test_a_run_of_some_minutes_draws_its_questions_on_the_fly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_with_a_time_budget_samples_its_questions_on_the_fly(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("halfgraph.evaluation.validation.SAMPLED", 20)
     outcome = run("train", "g", "--out", "run", "--minutes", "0", "--json", *FEW)
     assert json.loads(outcome.out)["steps"] == 13
@@ -114,7 +114,7 @@ def test_help_has_an_example(run: Run) -> None:
     assert "--resume" in out
 
 
-# Going on
+# Resuming
 
 
 def test_a_finished_run_can_be_resumed_by_its_own_settings(run: Run) -> None:
@@ -148,7 +148,7 @@ def test_a_run_without_its_settings_or_with_a_broken_state_is_refused(run: Run) 
 
 
 def begun(*arguments: str) -> "subprocess.Popen[str]":
-    """A command in a process of its own, which has begun to train."""
+    """Start a command in its own process and wait until it trains."""
     process = subprocess.Popen(
         [PROGRAM, *arguments],
         stdout=subprocess.PIPE,
@@ -168,14 +168,14 @@ MANY = ("train", "g", "w", "--steps", "80", "--threads", "1", "-q", *FEW)
 
 @pytest.fixture(scope="module")
 def uninterrupted(made: Path, tmp_path_factory: pytest.TempPathFactory) -> bytes:
-    """The model of a run that nothing stops."""
+    """Model of an uninterrupted run."""
     out = tmp_path_factory.mktemp("whole") / "run"
     assert command(["train", str(made / "g"), str(made / "w"), *MANY[3:], "--out", str(out)]) == 0
     return (out / MODEL).read_bytes()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL], ids=["interrupted", "killed"])
-def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
+def test_a_run_stopped_from_outside_resumes_to_the_same_result(
     run: Run, uninterrupted: bytes, number: signal.Signals
 ) -> None:
     process = begun(*MANY, "--out", "run")
@@ -209,7 +209,7 @@ def test_a_run_stopped_from_outside_goes_on_to_the_same_end(
         ("dim", '--set: cannot read "dim"'),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(run: Run, given: str, said: str) -> None:
+def test_invalid_settings_are_refused(run: Run, given: str, said: str) -> None:
     refused(run("train", "g", "--out", "run", "--set", given), said)
     assert not Path("run").exists()
 
@@ -242,7 +242,7 @@ def test_models_graphs_and_workloads_that_are_not_there_are_refused(run: Run) ->
     refused(run("train", "g"), "Missing option", code=2)
 
 
-def test_a_rate_that_makes_the_loss_overflow_is_told_with_its_step(run: Run) -> None:
+def test_a_learning_rate_that_makes_the_loss_overflow_is_reported_with_its_step(run: Run) -> None:
     outcome = train(run, "--set", "learning_rate=1e38", steps=30)
     assert outcome.code == 1
     last = outcome.err.splitlines()[-1]
@@ -252,6 +252,6 @@ def test_a_rate_that_makes_the_loss_overflow_is_told_with_its_step(run: Run) -> 
     assert "Traceback" not in outcome.err
 
 
-def test_a_place_that_cannot_be_written_is_told(run: Run) -> None:
+def test_a_path_that_cannot_be_written_is_reported(run: Run) -> None:
     Path("file").write_text("")
     refused(run("train", "g", "--out", "file/run", *FEW), "file/run: cannot be written")

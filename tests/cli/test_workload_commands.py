@@ -47,17 +47,17 @@ def test_a_sample_shows_its_questions_and_what_was_rejected(run: Run) -> None:
 
 def test_a_sample_prints_counts_by_structure_and_its_pace_as_json(run: Run) -> None:
     outcome = run("sample", "g", "--out", "out", "--json", "--structures", "2p, 3-inter,pi", *FEW)
-    told = json.loads(outcome.out)
-    assert told["questions"]["test"] == {"2-chain": 6, "3-inter": 6, "3-inter_chain": 6}
-    assert told["questions"]["train"] == {
+    printed = json.loads(outcome.out)
+    assert printed["questions"]["test"] == {"2-chain": 6, "3-inter": 6, "3-inter_chain": 6}
+    assert printed["questions"]["train"] == {
         "2-chain": 40,
         "3-inter": 20,
         "3-inter_chain": 20,
         **{f"{size}-inter": 5 for size in (4, 5, 6, 7)},
     }
-    assert told["questions_per_second"] > 0
-    assert told["questions"] == Workload.open("out").description["questions"]
-    assert told["tallies"]["test"]["2-chain"]["mean_hard"] >= 1
+    assert printed["questions_per_second"] > 0
+    assert printed["questions"] == Workload.open("out").description["questions"]
+    assert printed["tallies"]["test"]["2-chain"]["mean_hard"] >= 1
 
 
 def test_a_sample_can_be_quiet(run: Run) -> None:
@@ -79,15 +79,15 @@ def test_a_sample_can_be_uniform_over_each_of_three(run: Run, uniform: str) -> N
 
 
 def test_no_test_questions_are_drawn_if_none_are_wanted(run: Run) -> None:
-    told = json.loads(run("sample", "g", "--out", "out", "--json", *FEW, "--test", "0").out)
-    assert set(told["questions"]) == {"train", "valid"}
+    printed = json.loads(run("sample", "g", "--out", "out", "--json", *FEW, "--test", "0").out)
+    assert set(printed["questions"]) == {"train", "valid"}
 
 
 WRONG = "--test=-1 --two-edges=-5 --negatives=-1 --seed=-1 --one-in=0 --workers=0 --valid=many --uniform=nonsense"
 
 
 @pytest.mark.parametrize("given", WRONG.split())
-def test_settings_out_of_their_range_are_a_matter_of_usage(run: Run, given: str) -> None:
+def test_settings_out_of_range_are_usage_errors(run: Run, given: str) -> None:
     refused(run("sample", "g", "--out", "out", given), "Invalid value for", given.partition("=")[0], code=2)
 
 
@@ -99,7 +99,7 @@ def test_structures_that_cannot_be_drawn_are_refused(run: Run, structures: str, 
     refused(run("sample", "g", "--out", "out", "--structures", structures), said)
 
 
-def test_what_the_graph_cannot_fill_is_said_and_the_rest_kept(run: Run) -> None:
+def test_missing_questions_are_reported_and_the_rest_kept(run: Run) -> None:
     outcome = run("sample", "two", "--out", "out", "--json", *FEW)
     assert outcome.code == 0
     assert "The graph has no split, so only training questions are sampled." in outcome.err
@@ -120,22 +120,22 @@ def test_a_workload_goes_out_and_comes_in(run: Run) -> None:
     assert run("workload", "export", "w", "--graph", "g", "--out", "q.jsonl.gz").err == "q.jsonl.gz: 42 questions\n"
     outcome = run("workload", "import", "q.jsonl.gz", "--graph", "g", "--out", "out", "--verify", "--json")
     assert outcome.code == 0
-    told = json.loads(outcome.out)
-    assert (told["queries"], told["equal"], told["different"]) == (42, 42, [])
-    assert told["graphs"]["test"] == {"easy_on": "train", "all_on": "whole", "tried": 42, "equal": 42}
+    printed = json.loads(outcome.out)
+    assert (printed["queries"], printed["equal"], printed["different"]) == (42, 42, [])
+    assert printed["graphs"]["test"] == {"easy_on": "train", "all_on": "whole", "tried": 42, "equal": 42}
     assert "Imported as test questions: easy answers on the training triples, all answers on all triples" in outcome.err
     for name in ("anchors", "answers", "hard.values", "negatives.offsets", "missing"):
         again = Path("out") / f"test.2-inter.{name}.npy"
         assert again.read_bytes() == (Path("w") / again.name).read_bytes()
 
 
-def test_an_export_goes_to_standard_output_or_tells_its_counts(run: Run) -> None:
+def test_an_export_goes_to_standard_output_or_reports_its_counts(run: Run) -> None:
     out = run(
         "workload", "export", "w", "-g", "g", "-o", "-", "--split", "train", "--structures", "ip", "--limit", "2"
     ).out
     assert [json.loads(line)["structure"] for line in out.splitlines()] == ["ip", "ip"]
-    told = json.loads(run("workload", "export", "w", "-g", "g", "-o", "q.jsonl", "--split", "valid", "--json").out)
-    assert sum(told["questions"]["valid"].values()) == len(read_json_lines(Path("q.jsonl"))) == 28
+    printed = json.loads(run("workload", "export", "w", "-g", "g", "-o", "q.jsonl", "--split", "valid", "--json").out)
+    assert sum(printed["questions"]["valid"].values()) == len(read_json_lines(Path("q.jsonl"))) == 28
 
 
 def test_published_queries_are_imported_and_verified(run: Run) -> None:
@@ -149,16 +149,16 @@ def test_published_queries_are_imported_and_verified(run: Run) -> None:
     assert f"{len(lines)} of {len(lines)} queries have exactly the answers that the graph gives" in outcome.err
 
 
-def test_verification_tells_what_differs_and_leaves_with_1(run: Run) -> None:
+def test_verification_lists_differences_and_exits_with_1(run: Run) -> None:
     lines = published(Graph.open("g"), some_queries(10), "train", "known")
     tampered = next(place for place, line in enumerate(lines) if len(line["hard"]) > 1)
     gone = lines[tampered]["hard"].pop()
     write_lines(Path("q.jsonl"), lines)
     outcome = run("workload", "import", "q.jsonl", "--graph", "g", "--out", "out", "--verify", "--json")
     assert outcome.code == 1
-    told = json.loads(outcome.out)
-    assert (told["queries"], told["equal"]) == (len(lines), len(lines) - 1)
-    assert [(row["line"], row["missing_hard"]) for row in told["different"]] == [(tampered + 1, [gone])]
+    printed = json.loads(outcome.out)
+    assert (printed["queries"], printed["equal"]) == (len(lines), len(lines) - 1)
+    assert [(row["line"], row["missing_hard"]) for row in printed["different"]] == [(tampered + 1, [gone])]
     assert Workload.open("out").description["questions"]["valid"]
     shutil.rmtree("out")
     assert f'"missing_hard": ["{gone}"]' in run("workload", "import", "q.jsonl", "-g", "g", "-o", "out", "--verify").err

@@ -266,7 +266,7 @@ def test_missing_triples_are_the_fewest_of_all_ways(split: Split, structure: Str
     assert found.tolist() == expected
 
 
-def test_measures_by_missing_triples_are_of_the_answers_that_need_so_many() -> None:
+def test_metrics_by_missing_triples_cover_the_answers_that_lack_that_number() -> None:
     one = case(8)
     result = score_questions(one.predictor, one.questions)
     assert one.questions.hard is not None

@@ -83,7 +83,7 @@ def test_notes_say_explain_margins_and_who_had_fewer_questions() -> None:
     assert "standard deviation over seeds" in said
 
 
-def test_it_is_said_where_the_neighbour_vote_is_ahead() -> None:
+def test_a_note_names_where_the_neighbour_vote_is_ahead() -> None:
     measured = [Measured("CGA", figures(0.8, 0.3), 0), Measured("neighbour vote", figures(0.75, 0.35))]
     (said,) = baseline_remarks(rows_of(measured))
     assert said == (

@@ -124,7 +124,7 @@ def killed(*_: object) -> None:
     raise Killed
 
 
-def test_an_interrupted_row_goes_on_to_the_same_end(
+def test_an_interrupted_row_resumes_to_the_same_result(
     work: Reproduction, graph: Graph, workload: Workload, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     often = reproduce.Budget
@@ -201,10 +201,10 @@ def test_the_table_is_written_in_every_form(work: Reproduction) -> None:
     measure_baselines(work, 10, 1)
     for entry in (CGA, GQE):
         measure_entry(work, entry, 1)
-    write_table(work.folder, "A table", rows_of(results(work)), ["So many steps."], {"steps": STEPS})
+    write_table(work.folder, "A table", rows_of(results(work)), ["700 steps."], {"steps": STEPS})
     names = {path.name for path in work.folder.iterdir()}
     assert names >= {"table.md", "table.json", "report.html", "auc.svg", "apr.svg", "mrr.svg"}
     text = (work.folder / "table.md").read_text()
-    assert text.startswith("# A table\n\nSo many steps.")
+    assert text.startswith("# A table\n\n700 steps.")
     assert text.count("| CGA+KG+8[min] |") >= 1
     assert len(json.loads((work.folder / "table.json").read_text())["rows"]) == 4

@@ -56,7 +56,7 @@ def test_the_default_recipe_keeps_the_whole_graph(triples: list[Named]) -> None:
         assert built.fingerprint == graph.fingerprint
 
 
-def test_a_built_graph_has_what_was_said_of_its_entities_and_no_more(tmp_path: Path) -> None:
+def test_a_built_graph_has_only_the_statements_about_its_entities(tmp_path: Path) -> None:
     graph = made(tmp_path, WORLD, "ttl", language="de")
     recipe = SelectionRecipe([HERE + "a"], hops=2, namespace="http://ontology.org/")
     built = build(graph, tmp_path / "built", recipe, ImportOptions())
@@ -88,7 +88,7 @@ def test_a_built_graph_keeps_types_and_labels_from_files(tmp_path: Path) -> None
     assert f"{local}c" not in {subject for subject, _ in said}
 
 
-def test_a_build_is_split_and_tells_where_it_comes_from(tmp_path: Path) -> None:
+def test_a_build_is_split_and_records_its_source(tmp_path: Path) -> None:
     graph = made(tmp_path, tsv((f"e{n % 9}", "r", f"e{n * n % 9}") for n in range(81)))
     built = build(
         graph, tmp_path / "built", SelectionRecipe(degree=2), ImportOptions(split=Shares(90, 1, 9)), source="somewhere"
@@ -109,7 +109,7 @@ def test_seeds_are_names_or_iris_and_unknown_ones_are_refused(tmp_path: Path) ->
         select(graph, SelectionRecipe(["alhpa"]))
 
 
-def test_a_recipe_that_leaves_nothing_says_so(tmp_path: Path) -> None:
+def test_a_recipe_that_leaves_no_triples_is_reported(tmp_path: Path) -> None:
     graph = made(tmp_path, "a\tr\tb\n")
     with pytest.raises(EmptyGraph, match="Lower --degree"):
         build(graph, tmp_path / "built", SelectionRecipe(degree=5), ImportOptions())

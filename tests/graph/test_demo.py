@@ -10,7 +10,7 @@ from pyoxigraph import NamedNode, Quad, QuerySolutions, Store
 from halfgraph.errors import MissingPackage
 from halfgraph.graph.demo import NamedTriples, baseball
 
-KINDS = "award city college country division franchise hand league park person position role season state title year"
+TYPES = "award city college country division franchise hand league park person position role season state title year"
 RELATIONS = (
     "all_star_with attended bats beat_in_postseason born_in debuted_in died_in home_park in_country in_division "
     "in_hall_of_fame_as in_league in_state in_year located_in managed played_for plays_position season_of throws won "
@@ -39,14 +39,14 @@ def answers(store: Store, pattern: str) -> set[str]:
     return {solution["answer"].value.removeprefix("http://baseball.example/") for solution in found}
 
 
-def test_the_graph_has_the_size_it_is_said_to_have(graph: NamedTriples) -> None:
+def test_the_graph_has_the_documented_size(graph: NamedTriples) -> None:
     assert 13_000 <= len(graph.types) <= 14_000
     assert 125_000 <= len(graph.triples) <= 140_000
-    assert sorted(set(graph.types.values())) == KINDS.split()
+    assert sorted(set(graph.types.values())) == TYPES.split()
     assert sorted({relation for _, relation, _ in graph.triples}) == RELATIONS.split()
 
 
-def test_no_triple_is_said_twice_or_ties_an_entity_to_itself(graph: NamedTriples) -> None:
+def test_no_triple_is_repeated_or_reflexive(graph: NamedTriples) -> None:
     assert len(set(graph.triples)) == len(graph.triples)
     assert all(head != tail for head, _, tail in graph.triples)
 
@@ -59,7 +59,7 @@ def test_every_entity_has_a_type_and_every_name_a_label(graph: NamedTriples) -> 
 
 
 def test_an_entity_never_has_the_name_of_a_relation_or_of_a_type(graph: NamedTriples) -> None:
-    assert not set(graph.types) & {*RELATIONS.split(), *KINDS.split()}
+    assert not set(graph.types) & {*RELATIONS.split(), *TYPES.split()}
 
 
 def test_a_name_is_made_of_letters_digits_underscores_and_inner_hyphens(graph: NamedTriples) -> None:
@@ -86,7 +86,7 @@ def test_a_relation_leads_from_a_type_to_one_other_type(graph: NamedTriples) -> 
     assert len(ends) == len({(head, relation) for head, relation, _ in ends})
 
 
-def test_people_of_one_name_are_told_apart_by_birth_year_and_then_by_id(graph: NamedTriples) -> None:
+def test_people_of_one_name_are_distinguished_by_birth_year_and_then_by_id(graph: NamedTriples) -> None:
     assert "Bob_Gibson" not in graph.types
     assert graph.labels["Bob_Gibson_1935"] == "Bob Gibson (1935)"
     assert {"Bob_Gibson_1957", "Mike_Brown_brownmi01", "Mike_Brown_brownmi02"} <= set(graph.types)

@@ -115,7 +115,7 @@ def test_a_folder_that_fails_leaves_nothing_behind(tmp_path: Path, error: type[B
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_there_is_never_touched(tmp_path: Path) -> None:
+def test_an_existing_folder_is_never_changed(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match="exists already"), new_folder(tmp_path, made_by="the test"):
         pass
     assert tmp_path.is_dir()

@@ -65,7 +65,7 @@ def test_a_published_split_may_lack_valid(tmp_path: Path) -> None:
     assert graph.description["counts"]["triples"] == {"train": 2, "valid": 0, "test": 2}
 
 
-def test_a_published_split_is_split_anew_only_when_asked(tmp_path: Path) -> None:
+def test_a_published_split_is_replaced_only_on_request(tmp_path: Path) -> None:
     folder = published(tmp_path / "split")
     graph = import_graph([folder], tmp_path / "graph", ImportOptions(split=Shares(90, 5, 5)))
     everything = {triple for triples in SPLIT.values() for triple in triples}
@@ -201,7 +201,7 @@ def test_a_base_that_is_none_is_refused(tmp_path: Path, base: str) -> None:
         ("<http://a.org/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.org/B> .\n", "1 types"),
     ],
 )
-def test_a_file_without_object_triples_is_said_to_have_none(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_object_triples_is_reported(tmp_path: Path, text: str, said: str) -> None:
     with pytest.raises(EmptyGraph, match=f"no triple between two entities among 1 statements.*{said}"):
         made(tmp_path, text, "nt")
 
@@ -212,7 +212,7 @@ def test_a_failed_import_leaves_no_folder(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["source0.tsv"]
 
 
-def test_an_import_does_not_touch_what_is_there(tmp_path: Path) -> None:
+def test_an_import_does_not_change_an_existing_folder(tmp_path: Path) -> None:
     (tmp_path / "a.tsv").write_text("a\tr\tb\n")
     with pytest.raises(FolderError, match="exists already"):
         import_graph([tmp_path / "a.tsv"], tmp_path, ImportOptions())

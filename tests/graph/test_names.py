@@ -42,7 +42,7 @@ def test_only_what_can_label_a_blank_node_is_one() -> None:
 
 def test_an_absolute_iri_is_its_own_name_and_others_are_not() -> None:
     namer = Namer()
-    told = {
+    expected = {
         "http://a.org/b?c#d": "http://a.org/b?c#d",
         "wd:Q5": "wd:Q5",
         "http://a.org/b c": "http://halfgraph.local/http://a.org/b%20c",
@@ -52,4 +52,4 @@ def test_an_absolute_iri_is_its_own_name_and_others_are_not() -> None:
         "/m/027rn": "http://halfgraph.local/m/027rn",
         "Gödel": "http://halfgraph.local/Gödel",
     }
-    assert {name: namer.iri(name) for name in told} == told
+    assert {name: namer.iri(name) for name in expected} == expected

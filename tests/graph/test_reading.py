@@ -52,7 +52,7 @@ def learnt_by_pyoxigraph(store: Store) -> set[str]:
 
 
 def shape(graph: Graph) -> dict[str, int]:
-    """What can be counted alike in a graph and in any other reader of the file."""
+    """Counts that a graph and any other reader of the file share."""
     return {
         "triples": graph.whole.triple_count,
         "entities": len(graph.entities),
@@ -286,7 +286,7 @@ def test_the_line_of_a_mistake_in_a_long_rdf_xml_file_is_found(tmp_path: Path) -
     assert refusal.value.line == 3002
 
 
-def test_an_error_tells_the_place_once(tmp_path: Path) -> None:
+def test_an_error_names_the_position_once(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refusal:
         made(tmp_path, "<http://a> <http://r> <http://b> .\n<http://a> <http://r> <b c> .\n", "nt")
     assert str(refusal.value).count("line") == 2  # the place, and the advice about such lines
@@ -315,14 +315,14 @@ def test_a_gzip_file_with_damage_inside_breaks_off(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("magic", "said"), [(b"PK\x03\x04", "zip"), (b"BZh91AY&SY", "bzip2"), (b"\xff\xfea\x00", "UTF-16")]
 )
-def test_what_a_packed_file_is_is_said(tmp_path: Path, magic: bytes, said: str) -> None:
+def test_the_type_of_an_archive_is_named(tmp_path: Path, magic: bytes, said: str) -> None:
     with pytest.raises(InputError, match=said):
         made(tmp_path, magic + bytes(50), "nt")
 
 
 @pytest.mark.parametrize("ending", [*SYNTAXES, "tsv", "csv"])
 @pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
-def test_an_empty_file_is_said_to_be_empty(tmp_path: Path, ending: str, content: bytes) -> None:
+def test_an_empty_file_is_reported(tmp_path: Path, ending: str, content: bytes) -> None:
     with pytest.raises(InputError, match="empty"):
         made(tmp_path, content, ending)
 
@@ -332,7 +332,7 @@ def test_a_file_of_comments_holds_no_statement(tmp_path: Path) -> None:
         made(tmp_path, "# nothing\n", "ttl")
 
 
-def test_the_format_is_told_by_the_ending() -> None:
+def test_the_format_follows_from_the_file_extension() -> None:
     endings = {
         "a.nt": "nt",
         "a.b.ttl": "ttl",

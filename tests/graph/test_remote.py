@@ -1,4 +1,4 @@
-"""What a SPARQL endpoint holds comes back whole, however badly the endpoint behaves."""
+"""Downloads from a SPARQL endpoint are complete, however badly the endpoint behaves."""
 
 import json
 import random
@@ -155,7 +155,7 @@ def a_world(seed: int, entities: int = 40, triples: int = 70) -> set[Triple]:
 
 
 def plain_walk(triples: set[Triple], seeds: Sequence[str], hops: int, follows: Callable[[str], bool]) -> set[Triple]:
-    """What `neighbourhood` should give, found the slow way."""
+    """Expected result of `neighbourhood`, computed slowly."""
     between = [
         triple
         for triple in triples
@@ -205,10 +205,10 @@ def test_every_triple_comes_back(serve: Callable[..., Served], tmp_path: Path, c
     assert [file.name for file in files] == [f"{n:06d}.nt" for n in range((count + 9) // 10)]
 
 
-def test_progress_is_told_the_triples_so_far(serve: Callable[..., Served], tmp_path: Path) -> None:
-    told: list[int] = []
-    download(serve(some_triples(25)).endpoint(), tmp_path, progress=told.append)
-    assert told == [10, 20, 25]
+def test_progress_receives_the_number_of_triples_so_far(serve: Callable[..., Served], tmp_path: Path) -> None:
+    counts: list[int] = []
+    download(serve(some_triples(25)).endpoint(), tmp_path, progress=counts.append)
+    assert counts == [10, 20, 25]
 
 
 def test_one_named_graph_can_be_asked_for(serve: Callable[..., Served], tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_an_entity_with_an_invalid_name_is_kept_but_not_asked_about(
     assert not any("a b>" in query for query in served.queries)
 
 
-def test_a_busy_endpoint_is_asked_again_when_it_said(
+def test_a_busy_endpoint_is_asked_again_after_the_time_it_names(
     serve: Callable[..., Served], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
@@ -388,7 +388,7 @@ def test_a_busy_endpoint_is_asked_again_when_it_said(
         (Reply(body=b"".join(b"<a:b> <a:b> <a:%d> .\n" % n for n in range(11))), "ignores LIMIT and OFFSET"),
     ],
 )
-def test_what_is_wrong_with_an_endpoint_is_said_in_one_line(
+def test_an_endpoint_error_is_reported_in_one_line(
     serve: Callable[..., Served], tmp_path: Path, reply: Reply, problem: str
 ) -> None:
     served = serve([], behave=always(reply))
@@ -406,7 +406,7 @@ def test_an_endpoint_that_never_answers_is_given_up(serve: Callable[..., Served]
     let_go.set()
 
 
-def test_nobody_at_the_address_is_an_error(serve: Callable[..., Served], tmp_path: Path) -> None:
+def test_an_unreachable_endpoint_is_an_error(serve: Callable[..., Served], tmp_path: Path) -> None:
     serve([])
     with pytest.raises(EndpointError, match=r"127.0.0.1:9/sparql: cannot connect: .*refused"):
         download(Endpoint("http://127.0.0.1:9/sparql", pause=0, tries=2), tmp_path)

@@ -46,7 +46,7 @@ def test_leakage_is_the_share_of_test_pairs_that_train_has(triples: list[Named])
     assert found["entities_not_in_train"] == 0
 
 
-def test_degrees_are_told_by_four_figures() -> None:
+def test_degrees_are_described_by_four_figures() -> None:
     assert degree_figures(np.array([1, 2, 3, 4, 10])) == {"median": 3, "mean": 4, "95th": 8.8, "maximum": 10}
 
 

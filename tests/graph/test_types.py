@@ -191,7 +191,7 @@ def test_several_types_are_reduced_as_the_paper_does(tmp_path: Path, how: str, e
     assert {name.removeprefix("http://a.org/"): type_id for name, type_id in types_by_name(graph).items()} == expected
 
 
-def test_what_anything_may_be_tells_nothing_beside_another_type(tmp_path: Path) -> None:
+def test_the_most_general_type_yields_to_any_other(tmp_path: Path) -> None:
     owl = OWL_THING.removesuffix("Thing")
     types = {
         "http://a.org/a": {owl + "NamedIndividual", "http://a.org/Person"},

@@ -24,7 +24,7 @@ def test_a_name_that_is_not_there_is_not_found(texts: list[str], other: str) -> 
     assert (other in Vocabulary.of(texts)) == (other in texts)
 
 
-def test_names_with_the_same_hash_are_told_apart() -> None:
+def test_names_with_the_same_hash_are_distinguished() -> None:
     words = Vocabulary.of(["plumless", "buckeroo"])  # the same crc32
     assert words.hashes[0] == words.hashes[1]
     assert [words.find("plumless"), words.find("buckeroo"), words.find("other")] == [0, 1, None]
@@ -47,7 +47,7 @@ def test_the_nearest_names_are_those_a_person_meant() -> None:
 
 
 def test_the_local_name_is_what_follows_the_last_mark() -> None:
-    told = {
+    expected = {
         "http://a.org/b#c": "c",
         "http://a.org/b/c": "c",
         "http://a.org/b/": "b",
@@ -57,4 +57,4 @@ def test_the_local_name_is_what_follows_the_last_mark() -> None:
         "#": "#",
         "a:": "a:",
     }
-    assert {name: local_name(name) for name in told} == told
+    assert {name: local_name(name) for name in expected} == expected

@@ -108,7 +108,7 @@ def test_the_native_product_and_its_gradients_are_those_of_the_plain_twin(groups
         torch.testing.assert_close(one, other, rtol=0, atol=1e-12)
 
 
-def test_a_gradient_that_is_there_is_added_to_in_place() -> None:
+def test_an_existing_gradient_is_added_to_in_place() -> None:
     rows, weight, which = made([1, 0, 1], 2)
     weight.requires_grad_().grad = torch.ones_like(weight)
     kept = weight.grad

@@ -24,8 +24,8 @@ from model_oracles import cosine as oracle_cosine
 from small_graphs import Small, queries, reordered
 from small_models import (
     ARCHITECTURES,
-    KINDS,
     RELATIONS,
+    TYPE_SIZES,
     SmallModel,
     all_shapes,
     name_of,
@@ -51,7 +51,7 @@ def encoded(model: SmallModel, *some: Query) -> list[np.ndarray]:
 
 def small_queries(**choices: Any) -> st.SearchStrategy[Query]:
     """Queries over the small graph, variables shared now and then, without unions."""
-    small = Small(tuple(small_triples()), KINDS, RELATIONS)
+    small = Small(tuple(small_triples()), TYPE_SIZES, RELATIONS)
     return queries(small, unions=False, **choices).filter(ends_in_relations)
 
 
@@ -203,7 +203,7 @@ def test_a_variable_is_of_the_type_that_the_query_says(model: SmallModel) -> Non
 def test_a_variable_without_a_type_is_of_the_usual_one_at_the_end_of_its_relations(model: SmallModel) -> None:
     for one, other in permutations(range(RELATIONS), 2):
         node = Intersect((Project(Anchor(0), one), Project(Project(Anchor(1), 3), other)))
-        assert model.encoder.types_of(node, 1).tolist() == [usual_type(model.plain, len(KINDS), [one, other])]
+        assert model.encoder.types_of(node, 1).tolist() == [usual_type(model.plain, len(TYPE_SIZES), [one, other])]
 
 
 def test_the_usual_type_is_found_row_by_row_and_through_nested_intersections(model: SmallModel) -> None:
@@ -212,7 +212,7 @@ def test_the_usual_type_is_found_row_by_row_and_through_nested_intersections(mod
     inner = Intersect(tuple(Project(anchor, column) for column in relations))
     node = Intersect((inner, Project(anchor, relations[0])))
     expected = [
-        usual_type(model.plain, len(KINDS), [relation, RELATIONS - 1 - relation, relation])
+        usual_type(model.plain, len(TYPE_SIZES), [relation, RELATIONS - 1 - relation, relation])
         for relation in range(RELATIONS)
     ]
     assert model.encoder.types_of(node, RELATIONS).tolist() == expected

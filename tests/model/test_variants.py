@@ -7,7 +7,7 @@ from halfgraph.model.encoder import Encoder, describe
 from halfgraph.model.intersection import INTERSECTIONS
 from halfgraph.model.variants import ROWS, SHORT, Variant, architecture_of, variant_named
 from query_oracles import graph_of
-from small_models import KINDS, RELATIONS, small_triples
+from small_models import RELATIONS, TYPE_SIZES, small_triples
 
 # Projection, intersection, centre, heads and KG phase of each row of the paper's Table 2, and of the eleventh.
 TABLE_2 = [
@@ -46,15 +46,15 @@ def test_the_rows_are_those_of_the_paper_in_its_order() -> None:
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_parameters_are_counted_as_the_paper_counts_them(row: Variant) -> None:
     architecture = architecture_of(row, dim=6)
-    graph = graph_of(small_triples(), KINDS, RELATIONS)
+    graph = graph_of(small_triples(), TYPE_SIZES, RELATIONS)
     encoder = Encoder(architecture, graph, torch.Generator().manual_seed(0))
-    count = paper_count(architecture.intersection, len(KINDS), 6, architecture.heads)
+    count = paper_count(architecture.intersection, len(TYPE_SIZES), 6, architecture.heads)
     assert encoder.intersection.paper_parameter_count() == count
     # The paper leaves out the two layer normalisations, which have 4d parameters for all types together.
     norms = 4 * 6 if architecture.intersection == "attention" else 0
     assert sum(parameter.numel() for parameter in encoder.intersection.parameters()) == count + norms
     of_relation = 6 if architecture.projection == "translation" else 6 * 6
-    every = sum(KINDS) * 6 + RELATIONS * of_relation + count + norms
+    every = sum(TYPE_SIZES) * 6 + RELATIONS * of_relation + count + norms
     about = describe(encoder)
     assert (about["parameters"], about["intersection_parameters"]) == (every, count)
     assert about["heads"] == architecture.heads

@@ -9,9 +9,9 @@ from halfgraph.prediction.base import QueryPredictor, map_chunks
 from halfgraph.prediction.baselines import neighbour_vote, popularity
 from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.query.structures import NAMED, STRUCTURES, UNIONS, Structure, structure_named
-from small_models import KINDS, RELATIONS, small_model, some_questions
+from small_models import RELATIONS, TYPE_SIZES, small_model, some_questions
 
-ENTITIES = sum(KINDS)
+ENTITIES = sum(TYPE_SIZES)
 
 
 def some_ids(structure: Structure, count: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -37,7 +37,7 @@ def popular(small: Small, query: Query) -> list[float]:
 
 
 def restricted(plain: Plain, query: Query, scores: list[float]) -> list[float]:
-    """Nothing for entities of another type than the query says."""
+    """Set the scores of entities of another type than the query's to 0."""
     if isinstance(query, Anchor | Negate):
         return scores
     return [score if plain.is_of(entity, query.type_id) else 0.0 for entity, score in enumerate(scores)]

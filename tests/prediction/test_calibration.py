@@ -61,7 +61,7 @@ def test_answers_all_of_one_sort_are_never_certain(right):
     assert 0 < min(curve.rates) <= max(curve.rates) < 1
 
 
-def test_a_calibration_comes_back_as_it_was_saved(tmp_path):
+def test_a_saved_calibration_loads_unchanged(tmp_path):
     made = Calibration({"embedding": {"1p": fit_curve(*drawn(1000))}})
     made.save(tmp_path)
     assert Calibration.load(tmp_path) == made
@@ -96,7 +96,7 @@ def test_without_a_file_there_is_no_confidence(tmp_path):
 
 
 @pytest.mark.parametrize("text", ["{", "[]", json.dumps({"curves": {"embedding": {"1p": {"scores": []}}}})])
-def test_a_broken_file_is_said_to_be_broken(tmp_path, text):
+def test_a_broken_file_is_reported(tmp_path, text):
     (tmp_path / FILE).write_text(text)
     with pytest.raises(FolderError):
         Calibration.load(tmp_path)

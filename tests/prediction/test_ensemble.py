@@ -72,7 +72,7 @@ def _both(edges: Given, vector: Given, ensemble: dict[str, EnsembleWeights], lik
 
 
 @pytest.mark.parametrize("likely", [False, True])
-def test_what_is_fused_is_better_than_either_way_alone(likely):
+def test_the_ensemble_is_better_than_either_predictor_alone(likely):
     edges, vector, questions = _ways(3.0, 0.3)
     both = _both(edges, vector, _fitted(edges, vector, questions), likely)
     asked = (questions.structure, questions.anchors, questions.relations)
@@ -107,7 +107,7 @@ def test_how_likely_answers_are_is_fitted_to_how_many_there_are():
     assert expected.mean() == pytest.approx(1.0, abs=0.25)  # each question has one answer
 
 
-def test_scores_of_queries_with_many_and_with_few_answers_are_told_apart_alike():
+def test_scores_separate_answers_alike_for_queries_with_many_and_few_answers():
     """A query that has ten times the scores by links everywhere has no better answers for that."""
     edges, vector, questions = _ways(2.0, 0.3)
     much = Given(np.where(np.arange(COUNT)[:, None] % 2, edges.table, edges.table / 10).astype(np.float32))
@@ -129,7 +129,7 @@ def test_the_level_is_that_of_the_types_that_answers_have():
 
 
 @pytest.mark.parametrize("likely", [False, True])
-def test_how_many_answers_are_certain_says_nothing_of_the_others(likely):
+def test_the_number_of_certain_answers_does_not_affect_the_others(likely):
     weights = EnsembleWeights(-1.0, 0.8, 2.0, 0.5, -0.3, 0.5, 0.0, ProbabilityWeights(0.0, 1.0, 0.5, 0.0))
     ties = np.array([1.0, 3.0, 0.0, 2.0, 9.0, 1.0, 4.0])
     edges = np.array([[0.2, 0.01, 0.0, 0.1]], np.float32)
@@ -143,10 +143,10 @@ def test_how_many_answers_are_certain_says_nothing_of_the_others(likely):
     assert np.isfinite(weights.combine(certain, more, _priors(0, 3, ties=ties[4:]), likely=likely)).all()
 
 
-def test_hubs_that_all_paths_end_at_are_told_from_answers():
+def test_hubs_that_all_paths_end_at_are_distinguished_from_answers():
     """Links favour some entities whatever the question, and those are the ones with many edges."""
-    edges, vector, told = _ways(2.0, 0.3)
-    questions = _questions(told.answers, MEETING)
+    edges, vector, sampled = _ways(2.0, 0.3)
+    questions = _questions(sampled.answers, MEETING)
     hubs = np.random.default_rng(3).random(ENTITIES) < 0.2
     to_all = Given(np.where(hubs, np.maximum(edges.table, 0.5), edges.table).astype(np.float32))
     priors = _priors(0, 150, ENTITIES, ties=np.where(hubs, 5.0, 1.0))
@@ -162,7 +162,7 @@ def test_hubs_that_all_paths_end_at_are_told_from_answers():
     assert with_ties > without + 0.05
 
 
-def test_where_no_paths_meet_it_says_nothing_how_many_edges_an_entity_has():
+def test_the_degree_of_an_entity_has_no_weight_where_no_paths_meet():
     edges, vector, questions = _ways(2.0, 0.3)
     priors = _priors(0, 150, ENTITIES, ties=np.random.default_rng(4).random(ENTITIES))
     assert fit_ensemble(edges, vector, [questions], priors, 0)["1p"].log_degree == pytest.approx(0.0, abs=1e-6)

@@ -54,7 +54,7 @@ def test_busy_entities_are_passed_over():
 
 
 @given(smalls())
-def test_a_rule_is_as_sure_as_it_is_often_right(small: Small):
+def test_the_confidence_of_a_rule_is_the_share_of_its_right_predictions(small: Small):
     graph = small.graph
     known = TriplesByRelation.of(graph)
     for relation in range(graph.relation_count):
@@ -108,7 +108,7 @@ def test_a_relation_without_edges_has_no_rules():
     assert not rules.apply(edges_of(graph), np.array([0]), np.ones(1, np.float32), _room(graph)).any()
 
 
-def test_a_rule_takes_only_so_many_steps():
+def test_a_rule_has_a_maximum_length():
     triples = [(0, 0, tail) for tail in range(1, 60)] + [(tail, 2, 60 + tail) for tail in range(1, 60)]
     graph = Small(tuple(triples), (120,), 4).graph
     rules = Rules(np.array([0]), np.array([2]), np.array([0.5], np.float32))

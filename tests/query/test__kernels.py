@@ -23,7 +23,7 @@ def test_an_edge_range_holds_just_the_tails_of_its_head_and_relation(small):
 
 
 @given(smalls(most_entities=5))
-def test_an_edge_is_there_just_if_the_triple_is(small):
+def test_an_edge_exists_exactly_if_its_triple_does(small):
     edges = edges_of(small.graph)
     for head in small.plain.entities:
         for relation in range(small.relation_count):
@@ -33,7 +33,7 @@ def test_an_edge_is_there_just_if_the_triple_is(small):
 
 @pytest.mark.parametrize("counts", [(0, 0, 0), (1, 0, 1), (0, 1, 0), (1, 2, 3), (2, 63, 1), (64, 65, 0), (0, 700, 2)])
 def test_edge_ranges_of_any_length_are_found_among_their_neighbours(counts):
-    # Relations 0, 4 and 8 have so many tails; 2 and 6 none; 4 is the first, the last or the only one at times.
+    # Relations 0, 4 and 8 have these numbers of tails, 2 and 6 have none; 4 is sometimes the first, last or only one.
     triples = [(0, 4 * place, 1 + tail) for place, count in enumerate(counts) for tail in range(count)]
     edges = edges_of(graph_of(triples, [701], 12))
     for place, count in enumerate(counts):

@@ -26,7 +26,7 @@ from small_graphs import graphs_and_queries, queries, reordered, smalls, unshare
 
 
 @given(st.data())
-def test_the_same_query_made_anew_is_equal_whatever_the_order_of_its_parts(data):
+def test_a_rebuilt_query_is_equal_whatever_the_order_of_its_parts(data):
     _, query = data.draw(graphs_and_queries(most_nodes=8))
     again = data.draw(reordered(query))
     assert query == again
@@ -41,7 +41,7 @@ def test_queries_are_equal_just_if_a_renaming_of_nodes_makes_one_the_other(data)
 
 
 def few_words(count: int) -> list[Query]:
-    """Every query of one anchor, one relation and so many variables: what is told apart is told by form alone."""
+    """All queries with one anchor, one relation and this many variables, which differ only in structure."""
     grown: list[list[Query]] = [[Anchor(0)]]
     for _ in range(count):
         grown = [[*pool, node] for pool in grown for node in _next_nodes(pool)]
@@ -54,7 +54,7 @@ def _next_nodes(pool: list[Query]) -> list[Query]:
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_all_small_queries_are_told_apart_just_if_they_differ(count):
+def test_small_queries_have_different_keys_exactly_if_they_differ(count):
     found: dict[str, list[Query]] = {}
     for query in few_words(count):
         found.setdefault(canonical_key(query), []).append(query)
@@ -150,7 +150,7 @@ def test_equal_queries_have_the_same_form(data):
     assert structure_formula(query) == structure_formula(data.draw(reordered(query)))
 
 
-def test_a_part_said_twice_makes_no_other_form():
+def test_a_repeated_part_does_not_change_the_canonical_form():
     part = Project(Anchor(0), 0)
     assert Intersect((part, part)) == Intersect((part,))
     assert structure_formula(Intersect((part, part))) == structure_formula(Intersect((part,)))

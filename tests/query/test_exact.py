@@ -161,7 +161,7 @@ def test_an_anchor_alone_answers_itself():
     assert exact.answers(Intersect((Anchor(1), Anchor(2)))).tolist() == []
 
 
-def test_a_part_said_twice_changes_nothing():
+def test_a_repeated_part_changes_nothing():
     part = Project(Anchor(0), 0)
     assert Exact(TRIANGLE).answers(Intersect((part, part))).tolist() == [1]
     assert Exact(TRIANGLE).answers(Union((part, part))).tolist() == [1]

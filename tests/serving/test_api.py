@@ -86,7 +86,7 @@ def test_an_unknown_entity_is_404_with_the_nearest(client):
     assert f"{EX}person7" in fault["nearest"]
 
 
-def test_info_tells_graph_model_limits_and_versions_but_no_paths(client, run_folder):
+def test_info_has_graph_model_limits_and_versions_but_no_paths(client, run_folder):
     info = found(client.get("/api/info"))
     assert info["graph"]["view"] == "train"
     assert info["limits"]["rows"] == 200

@@ -24,7 +24,7 @@ A_SECOND = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g <http://example.o
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_signal_ends_the_server_well_after_what_runs(run_folder, number):
+def test_a_signal_stops_the_server_after_the_running_requests(run_folder, number):
     with running(run_folder, "--log", "json", "--view", "train") as server, ThreadPoolExecutor(1) as pool:
         query = {"query": A_SECOND}
         asked = pool.submit(lambda: httpx.get(f"{server.address}/sparql", params=query, timeout=60))
@@ -38,7 +38,7 @@ def test_a_signal_ends_the_server_well_after_what_runs(run_folder, number):
 
 
 def started(*options: str) -> "subprocess.CompletedProcess[str]":
-    """How a server that cannot start ends."""
+    """Exit code and output of a server that cannot start."""
     return subprocess.run([PROGRAM, "serve", *options], capture_output=True, text=True, timeout=100)
 
 

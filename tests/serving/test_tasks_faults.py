@@ -90,7 +90,7 @@ def test_a_query_that_no_worker_has_begun_is_asked_until_one_does(strict):
 
 
 def processor_time(pid: int) -> int:
-    """How long a process has worked, in ticks."""
+    """CPU time of a process, in ticks."""
     user, system = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     return int(user) + int(system)
 

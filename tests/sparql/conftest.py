@@ -16,7 +16,7 @@ Escape_Clause guest Virginia_Christine
 Virginia_Christine spouse Fritz_Feld
 Fritz_Feld almaMater University_of_California,_Los_Angeles
 """
-KINDS = {"Virginia_Christine": "Person", "Fritz_Feld": "Person", "Cardiovascular_disease": "Disease"}
+TYPES = {"Virginia_Christine": "Person", "Fritz_Feld": "Person", "Cardiovascular_disease": "Disease"}
 LABELS = {"Escape_Clause": "Escape Clause", "Cardiovascular_disease": "heart trouble"}
 
 
@@ -26,7 +26,7 @@ def dbpedia(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     dbr, dbo = COMMON["dbr"], COMMON["dbo"]
     triples = [line.split() for line in TRIPLES.split("\n") if line]
     names = {name for head, _, tail in triples for name in (head, tail)}
-    (folder / "types").write_text("".join(f"{dbr}{name}\t{dbo}{KINDS.get(name, 'Work')}\n" for name in sorted(names)))
+    (folder / "types").write_text("".join(f"{dbr}{name}\t{dbo}{TYPES.get(name, 'Work')}\n" for name in sorted(names)))
     (folder / "labels").write_text("".join(f"{dbr}{name}\t{label}\n" for name, label in LABELS.items()))
     content = tsv((dbr + head, dbo + relation, dbr + tail) for head, relation, tail in triples)
     return made(folder, content, types_file=folder / "types", labels_files=(folder / "labels",))

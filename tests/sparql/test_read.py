@@ -19,7 +19,7 @@ from sparql_strategies import answers, any_queries, dags, full_trees, graph_data
 
 
 @given(trees() | dags() | full_trees())
-def test_what_is_spelled_is_read_as_it_was(graph, query) -> None:
+def test_a_rendered_query_is_read_back_unchanged(graph, query) -> None:
     assert read(to_sparql(query, graph), graph).query == query
 
 
@@ -32,7 +32,7 @@ def test_the_order_of_the_patterns_does_not_matter(graph, query, random) -> None
 
 
 @given(graph_data(), any_queries())
-def test_any_spelled_query_is_refused_or_read_with_the_same_answers(data, query) -> None:
+def test_any_rendered_query_is_refused_or_read_with_the_same_answers(data, query) -> None:
     with typed_graph(*data) as graph:
         try:
             reading = read(to_sparql(query, graph), graph)
@@ -185,7 +185,7 @@ SAME = "?x dbo:almaMater dbr:Escape_Clause"
         r"SELECT ?x { ?x <http://dbpedia.org/ontology/alma\u004dater> dbr:Escape\_Clause }",
     ],
 )
-def test_the_same_thing_can_be_said_in_many_ways(dbpedia: Graph, text: str) -> None:
+def test_equivalent_spellings_of_a_query_are_read_alike(dbpedia: Graph, text: str) -> None:
     expected = Project(entity(dbpedia, "Escape_Clause"), relation(dbpedia, "almaMater") ^ 1)
     assert read(text, dbpedia).query == expected
 
@@ -241,7 +241,7 @@ def test_distinct_limit_and_offset_are_kept(dbpedia: Graph) -> None:
     assert read("SELECT ?x { ?x dbo:guest dbr:Escape_Clause } LIMIT 0", dbpedia).limit == 0
 
 
-def test_variables_are_told_by_their_names(dbpedia: Graph) -> None:
+def test_variables_are_distinguished_by_their_names(dbpedia: Graph) -> None:
     text = "SELECT ?x { dbr:Escape_Clause dbo:guest/dbo:spouse _:b . _:b dbo:spouse [ dbo:guest ?x ] }"
     assert sorted(read(text, dbpedia).variables) == ["/0.1", "[1]", "_:b", "x"]
 

@@ -64,7 +64,7 @@ def relation(graph: Graph, name: str) -> int:
 
 
 @given(graph_data(), trees() | dags() | full_trees())
-def test_the_store_answers_the_spelled_query_as_exact_does(data, query) -> None:
+def test_the_store_answers_the_rendered_query_as_exact_does(data, query) -> None:
     with typed_graph(*data) as graph:
         assert answers(store_of(graph), to_sparql(query, graph), graph) == Exact(graph.train).answers(query).tolist()
 
@@ -121,7 +121,7 @@ def test_ten_variables_are_in_the_order_of_their_numbers(graph: Graph) -> None:
     assert "?v9 :r0 ?v10 .\n  ?v10 :r0 ?v11 ." in to_sparql(query, graph)
 
 
-def test_a_chain_of_thousands_is_spelled(graph: Graph) -> None:
+def test_a_chain_of_thousands_is_rendered(graph: Graph) -> None:
     query: Query = Anchor(0)
     for _ in range(2000):
         query = Project(query, 0)

@@ -41,7 +41,7 @@ def test_what_is_written_is_read_back(form, rows):
     assert [variable.value for variable in found.variables] == list("xyz")
     back = [[None if term is None else term for term in row] for row in found]
     expected = [[as_term(row[name]) if name in row else None for name in "xyz"] for row in rows]
-    if form == "tsv":  # which writes labels of blank nodes anew
+    if form == "tsv":  # which renames blank nodes
         back, expected = (
             [[str(type(t)) if isinstance(t, BlankNode) else t for t in row] for row in some]
             for some in (back, expected)

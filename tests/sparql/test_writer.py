@@ -28,7 +28,7 @@ def test_what_is_written_is_read_as_the_same_tree() -> None:
 
 
 def answers(store: Store, text: str):
-    """What a store answers, up to the names of blank nodes; an error by its type."""
+    """Answer of a store, up to the names of blank nodes; an error by its type."""
     try:
         found = store.query(text, base_iri="http://h/")
         if isinstance(found, QueryBoolean):

@@ -17,12 +17,12 @@ from halfgraph.workload.folder import Workload
 from halfgraph.workload.sampling import Questions, Sampler
 from query_files import sampled, split_graph
 from query_oracles import Plain, answers, graph_of, is_answer, type_list
-from small_models import KINDS, RELATIONS, small_triples
+from small_models import RELATIONS, TYPE_SIZES, small_triples
 
 SOFTMAX = Recipe(one_edge=7, longer=4, neighbourhoods=2, type_negatives=4, other_negatives=5, hard_negatives=2)
 HINGE = replace(SOFTMAX, loss="hinge", type_negatives=3, other_negatives=0)
-GRAPH = graph_of(small_triples(), KINDS, RELATIONS)
-PLAIN = Plain.of(small_triples(), type_list(KINDS))
+GRAPH = graph_of(small_triples(), TYPE_SIZES, RELATIONS)
+PLAIN = Plain.of(small_triples(), type_list(TYPE_SIZES))
 
 
 def batches(recipe: Recipe = SOFTMAX, seed: int = 0, **others: Any) -> Batches:

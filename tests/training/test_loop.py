@@ -48,7 +48,7 @@ def workload(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Workload
 
 @pytest.fixture(scope="module")
 def uninterrupted(setting: Setting, tmp_path_factory: pytest.TempPathFactory) -> Result:
-    """What the setting's run leaves when nothing interrupts it."""
+    """Files of the setting's run without an interruption."""
     return finished(setting, tmp_path_factory.mktemp("run"))
 
 
@@ -161,7 +161,7 @@ def test_one_edge_questions_are_alone_while_burning_in(setting: Setting, tmp_pat
 
 
 @pytest.mark.parametrize("at", [(1,), (4,), (20,), (3, 3, 8, 9, 16)], ids=str)
-def test_a_run_killed_after_a_step_goes_on_to_the_same_end(
+def test_a_run_killed_after_a_step_resumes_to_the_same_result(
     setting: Setting, uninterrupted: Result, tmp_path: Path, at: tuple[int, ...]
 ) -> None:
     for step in at:
@@ -170,7 +170,7 @@ def test_a_run_killed_after_a_step_goes_on_to_the_same_end(
     assert finished(setting, tmp_path / "run") == uninterrupted
 
 
-def test_a_run_killed_before_its_first_checkpoint_begins_anew(
+def test_a_run_killed_before_its_first_checkpoint_starts_again(
     setting: Setting, uninterrupted: Result, tmp_path: Path
 ) -> None:
     rare = replace(setting, budget=replace(setting.budget, checkpoint_seconds=1e9))
@@ -182,7 +182,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_anew(
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_a_run_killed_while_it_writes_goes_on_to_the_same_end(
+def test_a_run_killed_while_it_writes_resumes_to_the_same_result(
     setting: Setting, uninterrupted: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     replace_file, left = Path.replace, 0
@@ -211,20 +211,22 @@ def test_a_run_killed_while_it_writes_goes_on_to_the_same_end(
     assert result(tmp_path / "run") == uninterrupted
 
 
-def test_a_run_killed_by_the_system_at_random_moments_goes_on_to_the_same_end(
+def test_a_run_killed_by_the_system_at_random_moments_resumes_to_the_same_result(
     setting: Setting, uninterrupted: Result, tmp_path: Path
 ) -> None:
     assert killed_at_random(setting, tmp_path / "run") == uninterrupted
 
 
-def test_a_run_from_a_workload_goes_on_to_the_same_end(setting: Setting, workload: Workload, tmp_path: Path) -> None:
+def test_a_resumed_run_from_a_workload_equals_an_uninterrupted_one(
+    setting: Setting, workload: Workload, tmp_path: Path
+) -> None:
     from_workload = replace(setting, workload=workload)
     expected = finished(from_workload, tmp_path / "whole")
     assert killed_at_random(from_workload, tmp_path / "run", seed=1) == expected
 
 
 def killed_at_random(setting: Setting, run: Path, seed: int = 0) -> Result:
-    """What a run leaves that was killed with SIGKILL again and again."""
+    """Files of a run that was killed with SIGKILL several times."""
     rng, context = random.Random(seed), multiprocessing.get_context("fork")
     kills = 0
     for turn in range(8):
@@ -243,7 +245,7 @@ def killed_at_random(setting: Setting, run: Path, seed: int = 0) -> Result:
     return finished(setting, run)
 
 
-def test_a_run_of_some_minutes_goes_on_to_the_same_end_once_its_steps_are_counted(
+def test_a_run_of_some_minutes_resumes_to_the_same_result_once_its_steps_are_counted(
     setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     burn_in = replace(setting.recipe, burn_in=0.7)  # so that the steps just after the count differ
@@ -290,7 +292,7 @@ def interrupting_after(lines: int) -> Callable[..., Any]:
     return trace
 
 
-def test_a_run_interrupted_at_any_line_goes_on_to_the_same_end(
+def test_a_run_interrupted_at_any_line_resumes_to_the_same_result(
     setting: Setting, uninterrupted: Result, tmp_path: Path
 ) -> None:
     rare = replace(setting, budget=replace(setting.budget, checkpoint_seconds=1e9))
@@ -378,7 +380,7 @@ def test_weights_that_are_no_numbers_are_never_written(
         assert all(torch.isfinite(tensor).all() for tensor in load_tensors(run / STATE)[0].values())
 
 
-def test_a_full_disk_keeps_the_old_checkpoint_and_says_so(
+def test_a_full_disk_keeps_the_old_checkpoint_and_is_reported(
     setting: Setting, uninterrupted: Result, tmp_path: Path
 ) -> None:
     run = tmp_path / "run"
@@ -433,7 +435,7 @@ def test_going_on_with_another_number_of_steps_is_refused(setting: Setting, tmp_
         replace(setting, budget=replace(setting.budget, steps=30)).go(tmp_path / "run")
 
 
-def test_the_hinge_goes_on_to_the_same_end_too(setting: Setting, tmp_path: Path) -> None:
+def test_the_hinge_resumes_to_the_same_result_too(setting: Setting, tmp_path: Path) -> None:
     hinge = replace(setting, recipe=HINGE)
     expected = finished(hinge, tmp_path / "whole")
     with pytest.raises(Killed):
@@ -441,7 +443,7 @@ def test_the_hinge_goes_on_to_the_same_end_too(setting: Setting, tmp_path: Path)
     assert finished(hinge, tmp_path / "run") == expected
 
 
-def test_a_large_table_goes_on_to_the_same_end_by_rows(
+def test_a_large_table_resumes_to_the_same_result_by_rows(
     setting: Setting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("halfgraph.model.entities.SPARSE_ABOVE", 10)

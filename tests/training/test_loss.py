@@ -149,7 +149,7 @@ def test_a_batch_has_the_loss_and_gradients_of_its_structures_one_by_one(model: 
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
-def test_a_gradient_that_is_there_already_is_added_to(model: SmallModel) -> None:
+def test_an_existing_gradient_is_added_to(model: SmallModel) -> None:
     recipe = RECIPES["hinge-hard"]
     batch = batch_of(model, recipe)
     parameters = dict(model.encoder.named_parameters())

@@ -49,7 +49,7 @@ def finished(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
-def test_a_run_folder_tells_all(finished: Path, graph: Graph) -> None:
+def test_a_run_folder_records_everything(finished: Path, graph: Graph) -> None:
     names = {CARD, CONFIG, METRICS, MODEL, PROVENANCE, STATE, "curves.png"}
     assert {path.name for path in finished.iterdir()} == names
     assert is_finished(finished)
@@ -85,7 +85,7 @@ def test_a_run_resumed_after_its_end_stays_as_it_is(graph: Graph, tmp_path: Path
     assert {name: (tmp_path / "run" / name).read_bytes() for name in before} == before
 
 
-def test_a_folder_that_is_there_is_not_written_over(finished: Path, graph: Graph) -> None:
+def test_an_existing_folder_is_not_overwritten(finished: Path, graph: Graph) -> None:
     with pytest.raises(FolderError, match=r"already exists. Remove it, pass --resume to continue it"):
         start(finished, graph, SETTINGS, 3, resume=False)
 

@@ -19,7 +19,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return split_graph(tmp_path_factory.mktemp("graph"))
 
 
-def test_a_card_says_what_the_model_is_and_how_well_it_does(graph: Graph) -> None:
+def test_a_card_describes_the_model_and_its_metrics(graph: Graph) -> None:
     text = model_card(graph, "CGA+KG+8[min]", {"dim": 128, "parameters": 9}, {"loss": "softmax"}, ROWS)
     counts = graph.description["counts"]
     assert text.startswith(f"# CGA+KG+8[min] on graph {graph.fingerprint}\n")

@@ -1,4 +1,4 @@
-"""Whether anything is learnt: a toy graph is fitted, what follows is found, and what is drawn by lot is not."""
+"""Learning: a toy graph is fitted, implied triples are predicted, and random ones are not."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -99,7 +99,7 @@ def test_a_leak_of_held_out_triples_would_be_seen(tmp_path: Path) -> None:
 
 
 def by_lot(graph: Graph, trained_on: KnowledgeGraph, run: Path) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """The AUC by type on training and on held-out questions of a model that learns by heart."""
+    """The AUC by type on training and on held-out questions of a model that memorises its training questions."""
     recipe = Recipe(one_edge=256, longer=64, neighbourhoods=0, type_negatives=32, other_negatives=0, learning_rate=0.03)
     budget = Budget(steps=80, validations=1, checkpoint_seconds=1e9)
     shapes = tuple(structure_named(name) for name in ("1-chain", "2-chain", "2-inter"))

@@ -31,7 +31,7 @@ def in_editor(page: Page) -> str:
 
 
 def serious(page: Page) -> list[str]:
-    """What axe finds serious or critical, with where."""
+    """Serious and critical findings of axe, with their elements."""
     page.evaluate(AXE.read_text())
     page.wait_for_timeout(300)  # what moves has arrived: half-faded text has no contrast
     found: list[dict[str, Any]] = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]

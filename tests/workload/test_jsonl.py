@@ -44,7 +44,7 @@ def workload(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Workload
 
 
 def same(one: Any, other: Any) -> bool:
-    """Whether two columns hold the same."""
+    """Return whether two columns are equal."""
     if isinstance(one, Ragged) and isinstance(other, Ragged):
         return np.array_equal(one.values, other.values) and np.array_equal(one.offsets, other.offsets)
     return one is other if one is None or other is None else np.array_equal(one, other)
@@ -188,10 +188,10 @@ def test_verification_finds_a_tampered_answer_and_says_where(graph: Graph, tmp_p
     imported = import_workload(write_lines(tmp_path / "q.jsonl", lines), graph, tmp_path / "w")
     verified = verify(graph, imported.workload, imported.lines)
     assert (verified.queries, verified.equal) == (len(lines), len(lines) - 2)
-    told = {row["line"]: row for row in verified.different}
-    assert told[wrong + 1]["missing_hard"] == [gone]
-    assert told[wrong + 1]["query"] == lines[wrong]["query"] or "i" in told[wrong + 1]["structure"]
-    assert told[extra + 1]["wrong_easy"] == [outsider]
+    by_line = {row["line"]: row for row in verified.different}
+    assert by_line[wrong + 1]["missing_hard"] == [gone]
+    assert by_line[wrong + 1]["query"] == lines[wrong]["query"] or "i" in by_line[wrong + 1]["structure"]
+    assert by_line[extra + 1]["wrong_easy"] == [outsider]
 
 
 def test_the_first_hard_answer_is_the_answer_and_there_are_no_negatives(graph: Graph, tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def boxes(folder: Path, split: str, lines: list[tuple[str, dict[str, Any]]], wit
             dump(folder / f"{split}_ans_{structure}_hard.pkl", dict(hard[structure]))
 
 
-def told(graph: Graph, imported: Imported, split: str) -> set[Any]:
+def questions_of(graph: Graph, imported: Imported, split: str) -> set[Any]:
     """The queries of a split with their answers, whatever their order."""
     found = set()
     for structure in imported.workload.structures(split):
@@ -113,8 +113,10 @@ def told(graph: Graph, imported: Imported, split: str) -> set[Any]:
 
 
 def of_lines(graph: Graph, folder: Path, lines: list[dict[str, Any]], split: str) -> set[Any]:
-    """What the same questions are when they come as JSON lines."""
-    return told(graph, import_workload(write_lines(folder / "q.jsonl", lines), graph, folder / "lines", split), split)
+    """The same questions imported from JSON lines."""
+    return questions_of(
+        graph, import_workload(write_lines(folder / "q.jsonl", lines), graph, folder / "lines", split), split
+    )
 
 
 SPELLINGS = [("+{}", "-{}"), ("{}", "{}_reverse"), ("{}", "{}^-1")]
@@ -129,7 +131,7 @@ def test_the_files_of_kgreasoning_hold_what_the_same_lines_hold(
     names(tmp_path, forward, back)
     reasoning(tmp_path, split, lines)
     imported = import_workload(tmp_path, graph, tmp_path / "w")
-    assert told(graph, imported, split) == of_lines(graph, tmp_path, lines, split)
+    assert questions_of(graph, imported, split) == of_lines(graph, tmp_path, lines, split)
     verified = verify(graph, imported.workload)
     assert verified.equal == verified.queries > 40
 
@@ -145,7 +147,7 @@ def test_the_files_of_query2box_hold_what_the_same_lines_hold(graph: Graph, tmp_
     names(tmp_path, "{}", "{}_reverse", "ind2")
     boxes(tmp_path, split, kept, without="ic")
     imported = import_workload(tmp_path, graph, tmp_path / "w")
-    assert told(graph, imported, split) == of_lines(graph, tmp_path, [line for _, line in kept], split)
+    assert questions_of(graph, imported, split) == of_lines(graph, tmp_path, [line for _, line in kept], split)
     one = import_workload(tmp_path / f"{split}_ans_uc_hard.pkl", graph, tmp_path / "one")
     assert one.workload.description["questions"] == {
         split: {"3-chain_union": imported.workload.description["questions"][split]["3-chain_union"]}
@@ -238,9 +240,9 @@ def test_whatever_is_no_plain_data_is_refused_by_name_and_never_run(tmp_path: Pa
     dump(tmp_path / "d.pkl", {"a": [wicked(mark)[name]]}, protocol)
     with pytest.raises(InputError) as error:
         load_dictionary(tmp_path / "d.pkl")
-    spelled = name if protocol > 2 else name.replace("builtins.", "__builtin__.")
+    qualified = name if protocol > 2 else name.replace("builtins.", "__builtin__.")
     assert str(error.value).startswith(f"{tmp_path / 'd.pkl'}: holds ")
-    assert spelled in str(error.value) or name == "_io.open"
+    assert qualified in str(error.value) or name == "_io.open"
     assert not mark.exists()
 
 
@@ -272,7 +274,7 @@ def test_broken_pickles_end_in_one_clear_line(tmp_path: Path, monkeypatch: pytes
     assert list(Path().iterdir()) == [Path("d.pkl")]
 
 
-def test_what_is_missing_or_malformed_is_said(graph: Graph, tmp_path: Path) -> None:
+def test_a_missing_or_malformed_field_is_reported(graph: Graph, tmp_path: Path) -> None:
     def said(words: str, type_id: type[Exception] = InputError) -> None:
         with pytest.raises(type_id, match=words):
             import_workload(tmp_path, graph, tmp_path / "w")
