@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halfgraph.answering.predicted_rows import Page
+from halfgraph.answering.predicted_rows import predicted_page
 from halfgraph.errors import SettingError
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
@@ -79,7 +79,7 @@ def test_a_missing_triple_is_as_sure_as_the_answer_of_a_one_edge_question(engine
 
 
 def test_predicted_answers_fill_what_known_ones_leave():
-    assert Page.of(5, None, 10) == Page(0, 10)
-    assert Page.of(5, 7, 10) == Page(0, 2)
-    assert Page.of(5, 4, 10) == Page(0, 0)
-    assert Page.of(-3, 4, 10) == Page(3, 4)
+    assert predicted_page(5, None, 10) == slice(0, 10)
+    assert predicted_page(5, 7, 10) == slice(0, 2)
+    assert predicted_page(5, 4, 10) == slice(0, 0)
+    assert predicted_page(-3, 4, 10) == slice(3, 7)

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.predicted_rows import Page, PredictedRows, Ranked
+from halfgraph.answering.predicted_rows import PredictedRows, Ranked, predicted_page
 from halfgraph.answering.schema import Answers
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
@@ -23,7 +23,6 @@ from halfgraph.sparql.read import Reading
 from halfgraph.sparql.templates import Template, TextNames
 
 MOST_COSINES = 1 << 24  # in memory at a time: 64 MB
-Ids = NDArray[np.int32]
 TextTemplate = tuple[int, Template, TextNames]  # the index of a text, its template and its names
 
 
@@ -35,9 +34,6 @@ class QueryGroup:
     reading: Reading
     batch: QueryBatch
 
-    def __len__(self) -> int:
-        return len(self.indexes)
-
 
 def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
     """Group queries that differ only in entities, relations and directions."""
@@ -47,8 +43,7 @@ def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
     by_form: dict[tuple[object, ...], list[QueryGroup]] = {}
     for items in by_template.values():
         group = _of_template(items)
-        reading, program = group.reading, group.batch.program
-        steps = tuple(array.tobytes() for array in program.arrays)
+        reading, steps = group.reading, (array.tobytes() for array in group.batch.program.arrays)
         key = (*steps, reading.target, reading.distinct, reading.limit, reading.offset)
         by_form.setdefault(key, []).append(group)
     for groups in by_form.values():
@@ -58,22 +53,11 @@ def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
 
 
 def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
-    """Queries of one template: the ids of its query replaced by those of each text."""
     template = items[0][1]
-    query = compile_query(template.reading.query)
-    entities, relations = (
-        np.array([getattr(names, what) for *_, names in items], np.int32) for what in ("entities", "relations")
-    )
-    anchors = _columns(query.anchors[0], template.names.entities, entities)
-    forward = _columns(query.relations[0] & ~1, template.names.relations, relations)
-    batch = QueryBatch(query.program, anchors, forward + (query.relations[0] & 1))
-    return QueryGroup([index for index, *_ in items], template.reading, batch)
-
-
-def _columns(ids: Ids, names: Sequence[int], named: Ids) -> Ids:
-    """A column for each id of a template: the ids of the texts in its place, or itself if no name stands for it."""
-    columns = [named[:, names.index(one)] if one in names else np.full(len(named), one) for one in ids.tolist()]
-    return np.stack(columns, axis=1).astype(np.int32)
+    names = (np.array([getattr(one[2], what) for one in items], np.int32) for what in ("entities", "relations"))
+    batch = compile_query(template.filled(*names).query)
+    columns = (np.broadcast_to(ids, (len(items), ids.shape[1])) for ids in (batch.anchors, batch.relations))
+    return QueryGroup([index for index, *_ in items], template.reading, QueryBatch(batch.program, *columns))
 
 
 @dataclass(frozen=True)
@@ -98,7 +82,6 @@ class BatchAnswers:
         return self.exact.answer_sets(batch) if self._are_complete(np.unique(batch.relations // 2).tolist()) else None
 
     def _are_complete(self, relations: Sequence[int]) -> bool:
-        """Whether the store has no statement of some relations beyond the triples of the graph."""
         unknown = {self.names.relation(2 * one).entity: one for one in relations if one not in self._complete}
         if unknown:
             rows = self.store.rows(count_by(list(unknown))).bindings
@@ -109,41 +92,36 @@ class BatchAnswers:
 
     @cached_property
     def _counts(self) -> NDArray[np.int64]:
-        """Number of triples of each relation."""
         graph = self.exact.graph
         return np.bincount(np.asarray(graph.relations), minlength=graph.relation_count)[::2]
 
     def answers(self, group: QueryGroup, known: Ragged, top: int, any_type: bool) -> Iterator[Answers]:
-        """Yield the answers to each query of a group."""
         reading, target = group.reading, group.reading.target
-        pages = [Page.of(int(size), reading.limit, top) for size in known.sizes() - reading.offset]
-        best = self._best(group.batch.tree(), known, max(page.skip + page.take for page in pages), any_type)
+        pages = [predicted_page(int(size), reading.limit, top) for size in known.sizes() - reading.offset]
+        best = self._best(group.batch.tree(), known, max(page.stop for page in pages), any_type)
         end = None if reading.limit is None else reading.offset + reading.limit
         for row, page in enumerate(pages):
             exact = [self.names.known_entity(target, number) for number in known[row][reading.offset : end].tolist()]
-            predicted = self.predicted_rows.answers(EMBEDDING, reading.query, page.of_ranked(best[row]))
+            predicted = self.predicted_rows.answers(EMBEDDING, reading.query, best[row][page])
             yield Answers([target], exact, predicted, target=target)
 
     @torch.no_grad()
     def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[Ranked]:
         """The best entities of each query that are not known answers."""
-        rows, types = len(known), self.names.graph.types
+        types = self.names.graph.types
         vectors = [F.normalize(one, dim=-1) for one in self.index.encoder.encode(disjuncts(without_negation(query)))]
-        best: list[Ranked] = [[] for _ in range(rows)]
-        chosen = np.full(rows, -1) if any_type else answer_types(self.index.encoder, types, query, known)
-        for type_id in np.unique(chosen):
-            first, last = (0, types.starts[-1]) if type_id < 0 else types.starts[type_id : type_id + 2]
-            members = np.flatnonzero(chosen == type_id)
-            for chunk in np.array_split(members, -(-len(members) * int(last - first) // MOST_COSINES)):
-                scores = self._scores(vectors, chunk, slice(int(first), int(last)))
-                ranked = top_entities(scores, count, first=int(first), without=[known[row] for row in chunk])
+        best: list[Ranked] = [[] for _ in range(len(known))]
+        chosen = np.full(len(known), -1) if any_type else answer_types(self.index.encoder, types, query, known)
+        for type_id in np.unique(chosen).tolist():
+            among, members = self.names.of_type(None if type_id < 0 else type_id), np.flatnonzero(chosen == type_id)
+            for chunk in np.array_split(members, -(-len(members) * (among.stop - among.start) // MOST_COSINES)):
+                scores = self._scores(vectors, chunk, among)
+                ranked = top_entities(scores, count, first=among.start, without=[known[row] for row in chunk])
                 for row, entities in zip(chunk, ranked, strict=True):
                     best[row] = entities
         return best
 
     def _scores(self, vectors: Sequence[torch.Tensor], rows: NDArray[np.int64], among: slice) -> torch.Tensor:
-        """Cosine of some queries with the entities of a range: (rows, range)."""
-        chosen = torch.from_numpy(rows)
-        entities = self.index.vectors[among].t()
+        chosen, entities = torch.from_numpy(rows), self.index.vectors[among].t()
         scores = [one[chosen if len(one) > 1 else torch.zeros_like(chosen)] @ entities for one in vectors]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)

@@ -7,6 +7,7 @@ cycle, where the arrays may miss the reason.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
 from halfgraph.answering.store_rows import EntityNames, GraphStore, Rows
 from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.query.patterns import Edge, Either, Equals, Not, OfType, Pattern, named_patterns, variables
-from halfgraph.query.tree import Anchor, Query, nodes
+from halfgraph.query.tree import Anchor, Query, anchors
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.queries import select
 from halfgraph.sparql.rendering import Elements, short_text
@@ -49,25 +50,22 @@ class Propagation:
 
     def candidates(self, patterns: Sequence[Pattern]) -> dict[str, Mask]:
         """Return the candidates of each variable."""
-        names = variables(tuple(patterns))
-        masks = {name: np.ones(self.triples.graph.entity_count, dtype=bool) for name in names}
+        count = self.triples.graph.entity_count
+        masks = {name: np.ones(count, dtype=bool) for name in variables(tuple(patterns))}
         links: list[Edge] = []
         for pattern in patterns:
             if isinstance(pattern, Edge) and isinstance(pattern.source, str):
                 links.append(pattern)
             else:
-                masks[pattern.target if isinstance(pattern, Edge) else pattern.variable] &= self._allowed(pattern)
-        removed = True
-        while removed:
-            removed = sum(self._propagate(edge, masks) for edge in links) > 0
+                if id(pattern) not in self.masks:
+                    self.masks[id(pattern)] = self._allowed(pattern)
+                masks[pattern.target if isinstance(pattern, Edge) else pattern.variable] &= self.masks[id(pattern)]
+        while sum(self._propagate(edge, masks) for edge in links):
+            pass
         return masks
 
     def _allowed(self, pattern: Pattern) -> Mask:
-        if id(pattern) not in self.masks:
-            self.masks[id(pattern)] = self._evaluate(pattern)
-        return self.masks[id(pattern)]
-
-    def _evaluate(self, pattern: Pattern) -> Mask:
+        """The entities that a pattern of one variable allows."""
         graph = self.triples.graph
         mask = np.zeros(graph.entity_count, dtype=bool)
         match pattern:
@@ -108,7 +106,7 @@ class Emptiness:
 
     def why(self, query: Query, target: str) -> EmptyReason | None:
         """Return the reason; None if that takes too long, or if the patterns alone are not the reason."""
-        if any(isinstance(node, Anchor) and self._is_blank(int(node.entity)) for node in nodes(query)):
+        if any(self.names.described(int(anchor.entity))[0].startswith("_:") for anchor in anchors(query)):
             return None  # a query cannot name a blank node
         patterns, until = named_patterns(query), time.perf_counter() + self.seconds
         if len(patterns) > MOST_PATTERNS:
@@ -122,38 +120,35 @@ class Emptiness:
                     return self._reason(part, rest, rows)
         return None
 
-    def _is_blank(self, entity: int) -> bool:
-        return self.names.entity(entity).entity.startswith("_:")
-
-    def _group(self, patterns: Sequence[Pattern]) -> Group:
-        return Elements(self.names.graph).group(tuple(patterns))
+    @cached_property
+    def _elements(self) -> Elements:
+        return Elements(self.names.graph)
 
     def _ask(self, part: Sequence[Pattern], until: float) -> bool:
         if not is_bound(part):
             return True
         limit = self.store.time_limit and max(until - time.perf_counter(), 1e-3)
-        return self.store.holds(Ask(self._group(part)), limit)
+        return self.store.holds(Ask(self._elements.group(tuple(part))), limit)
 
     def _confirm(self, part: Sequence[Pattern], rest: Sequence[Pattern], target: str, until: float) -> Rows | None:
         """Return the answers of the rest; None if the part has a match in the store, which may know more."""
         if not rest:
             return None if self._ask(part, until) else Rows([], [])
-        match = Group((select(self._group(part).elements, limit=1),))
+        match = Group((select(map(self._elements.element, part), limit=1),))
         check = Select((Named(Call("COUNT", ()), Variable(MATCHES)),), Group((match,)))
-        elements = [Group((check,)), *self._group(rest).elements]
+        elements = [Group((check,)), *map(self._elements.element, rest)]
         rows = self.store.rows(select(elements, [target, MATCHES], distinct=True, limit=MOST_COUNTED))
         return None if any(row[MATCHES]["value"] != "0" for row in rows.bindings[:1]) else rows
 
     def _reason(self, part: Sequence[Pattern], rest: Sequence[Pattern], rows: Rows) -> EmptyReason:
-        prefixes, elements = Prefixes.of(self.names.graph), Elements(self.names.graph)
+        prefixes = Prefixes.of(self.names.graph)
+        failing, others = (list(map(self._elements.element, patterns)) for patterns in (part, rest))
         first = self.names.known(Rows(rows.variables[:1], rows.bindings[:FIRST]))
         some = [NamedEntity(answer.entity, answer.label) for answer in first]
-        relaxed = short_text(select(map(elements.element, rest), rows.variables[:1], distinct=True), prefixes)
-        return EmptyReason(
-            [write(elements.element(pattern), prefixes.short) for pattern in part],
-            short_text(select(map(elements.element, part)), prefixes),
-            RelaxedQuery(relaxed, len(rows.bindings), some) if rest else None,
-        )
+        relaxed = short_text(select(others, rows.variables[:1], distinct=True), prefixes)
+        without = RelaxedQuery(relaxed, len(rows.bindings), some) if rest else None
+        texts = [write(element, prefixes.short) for element in failing]
+        return EmptyReason(texts, short_text(select(failing), prefixes), without)
 
 
 def _until(deadline: float, holds: Callable[[Sequence[Pattern]], bool]) -> Holds:

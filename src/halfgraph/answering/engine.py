@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from halfgraph.answering.batch import BatchAnswers, group_queries
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import EncodedVariables, Explainer
-from halfgraph.answering.predicted_rows import Page, PredictedRows
+from halfgraph.answering.predicted_rows import PredictedRows, predicted_page
 from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, Witness
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
@@ -48,10 +48,6 @@ class Engine:
     time_limit: float | None = None  # seconds for a query of the store
     calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
     fitted: FittedWeights | None = field(default=None, repr=False)
-    templates: Templates = field(init=False, repr=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "templates", Templates(self.graph))
 
     @classmethod
     def load(
@@ -68,38 +64,36 @@ class Engine:
         return cls(graph, index, view, time_limit, Calibration.load(run), FittedWeights.load(run))
 
     @cached_property
+    def templates(self) -> Templates:
+        return Templates(self.graph)
+
+    @cached_property
     def known(self) -> KnowledgeGraph:
         """The triples that count as known."""
         return self.graph.view(self.view)
 
     @cached_property
     def store(self) -> GraphStore:
-        """The store of the known triples."""
         return GraphStore(self.graph, self.view, self.time_limit)
 
     @cached_property
     def names(self) -> EntityNames:
-        """IRIs, labels and types."""
         return EntityNames(self.graph)
 
     @cached_property
     def predictors(self) -> Predictors:
-        """The prediction modes of the run."""
         return Predictors(self.index, self.known, self.fitted)
 
     @cached_property
     def predicted_rows(self) -> PredictedRows:
-        """Predicts answers."""
         return PredictedRows(self.index, self.predictors, self.store, self.names, self.calibration)
 
     @cached_property
     def explainer(self) -> Explainer:
-        """Explains queries and answers."""
         return Explainer(self.index, self.names, self.calibration)
 
     @cached_property
     def batches(self) -> BatchAnswers:
-        """Answers many queries at once."""
         return BatchAnswers(self.index, self.store, self.names, Exact(self.known), self.predicted_rows)
 
     def ask(
@@ -116,13 +110,12 @@ class Engine:
         start = time.perf_counter()
         mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
-        reading, reason = self._read(text)
+        reading = self._read(text)
         variables, known = self._known(text, reading)
-        if reading is None:
-            assert reason is not None
-            if isinstance(reason, UnknownName) and not known:
-                raise reason
-            return Answers(variables, known, [], Explanation(), [f"No predictions: {reason}"], mode, _since(start))
+        if isinstance(reading, HalfgraphError):
+            if isinstance(reading, UnknownName) and not known:
+                raise reading
+            return Answers(variables, known, [], Explanation(), [f"No predictions: {reading}"], mode, _since(start))
         with self._threads():
             encoded = EncodedVariables.of(self.index.encoder, reading.query)
             every, page = self._page(text, reading, known, top)
@@ -135,18 +128,16 @@ class Engine:
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Explain why an entity is an answer: its best witness, with the triples that the graph lacks."""
         mode = self.predictors.choose(mode)
-        reading, reason = self._read(text)
-        if reading is None:
-            assert reason is not None
-            raise reason
+        reading = self._read(text)
+        if isinstance(reading, HalfgraphError):
+            raise reading
         number = self.names.resolve(entity)
         known = self._is_known(text, reading, number)
         embeddings = EncodedVariables.of(self.index.encoder, reading.query).target
         score = round(float(self.predicted_rows.scores(mode, reading.query, embeddings)[number]), 4)
         rates = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
         confidence = None if rates is None else round(float(rates[0]), 4)
-        named = self.names.entity(number)
-        answer = ExplainedAnswer(named.entity, named.label, self.names.type_of(number), known, score, confidence)
+        answer = ExplainedAnswer(*self.names.described(number), known, score, confidence)
         bound = self.predictors.witness(mode, reading.query, number, self.calibration)
         return self.explainer.witness(reading.query, answer, bound, mode)
 
@@ -159,7 +150,7 @@ class Engine:
         for index, text in enumerate(texts):
             if index not in answers:
                 answers[index] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
-        seconds = round((time.perf_counter() - start) / max(len(texts), 1), 6)
+        seconds = round(_since(start) / max(len(texts), 1), 6)
         return [replace(answers[index], seconds=seconds) for index in range(len(texts))]
 
     def _ask_together(self, texts: Sequence[str], top: int, any_type: bool) -> dict[int, Answers]:
@@ -183,23 +174,23 @@ class Engine:
         """One torch thread, unless the graph is large: threads wait for each other at every small product."""
         return torch_threads(1) if len(self.graph.entities) < LARGE else nullcontext()
 
-    def _read(self, text: str) -> tuple[Reading | None, HalfgraphError | None]:
-        """Read a text; return the reason if nothing can be predicted, raise it if nothing may be asked."""
+    def _read(self, text: str) -> Reading | HalfgraphError:
+        """Read a text; return the error if nothing can be predicted, raise it if nothing may be asked."""
         try:
-            return self.templates.read(text), None
+            return self.templates.read(text)
         except (SparqlError, UnknownName) as error:
             if isinstance(error, SparqlError) and error.feature in NEVER_ASKED:
                 raise
-            return None, error
+            return error
 
     def _select(self, text: str) -> Select:
         tree = request_of(text, self.graph).tree
         assert isinstance(tree, Select), "other forms are refused"
         return tree
 
-    def _known(self, text: str, reading: Reading | None) -> tuple[Sequence[str], list[KnownAnswer]]:
+    def _known(self, text: str, reading: Reading | HalfgraphError) -> tuple[Sequence[str], list[KnownAnswer]]:
         """Variables and exact answers: from the store, or by a compiled query if that gives the same."""
-        if reading is not None and _is_plain(reading):
+        if isinstance(reading, Reading) and _is_plain(reading):
             sets = self.batches.known(compile_query(reading.query))
             if sets is not None:
                 target = reading.target
@@ -208,23 +199,22 @@ class Engine:
         return rows.variables, self.names.known(rows)
 
     def _is_known(self, text: str, reading: Reading, entity: int) -> bool:
-        """Whether an entity is an exact answer."""
         rows = self.store.rows(unlimited(self._select(text))).bindings
         terms = (row[reading.target]["value"] for row in rows if reading.target in row)
         return any(self.names.find(term) == entity for term in terms)
 
     def _page(
         self, text: str, reading: Reading, known: Sequence[KnownAnswer], top: int
-    ) -> tuple[NDArray[np.int32], Page]:
+    ) -> tuple[NDArray[np.int32], slice]:
         """The entities of all exact answers, those that OFFSET skips too, and the page of predicted ones."""
         rows, count = known, len(known)
         if reading.offset and (reading.limit is None or len(known) < reading.limit):
             rows = self.names.known(self.store.rows(unlimited(self._select(text))))
             count = len(rows) - reading.offset
         cells = (answer.row.get(reading.target) for answer in rows)
-        numbers = (None if cell is None else self.names.find(cell.value) for cell in cells)
+        numbers = (cell and self.names.find(cell.value) for cell in cells)
         entities = np.array([number for number in numbers if number is not None], dtype=np.int32)
-        return entities, Page.of(count, reading.limit, top)
+        return entities, predicted_page(count, reading.limit, top)
 
     def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
         if top < 1:

@@ -1,7 +1,7 @@
 """Predicted answers: the best entities by a mode that are not known answers, with their confidence."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import torch
@@ -23,22 +23,13 @@ from halfgraph.sparql.syntax_tree import Select
 Ranked = list[tuple[int, float]]  # entities with their scores, best first
 
 
-@dataclass(frozen=True)
-class Page:
-    """The slice of predicted answers: how many to skip, and how many to take."""
+def predicted_page(known: int, limit: int | None, top: int) -> slice:
+    """Return the slice of predicted answers that follows the known rows.
 
-    skip: int
-    take: int
-
-    @classmethod
-    def of(cls, known: int, limit: int | None, top: int) -> "Page":
-        """The slice after `known` rows from OFFSET on, a negative number if OFFSET skips more than there are."""
-        left = top if limit is None else max(0, limit - max(0, known))
-        return cls(max(0, -known), min(top, left))
-
-    def of_ranked(self, ranked: Ranked) -> Ranked:
-        """Return the entities on the page."""
-        return ranked[self.skip : self.skip + self.take]
+    `known` counts the rows from OFFSET on; it is negative if OFFSET skips more rows than are known.
+    """
+    skip, left = max(0, -known), top if limit is None else max(0, limit - max(0, known))
+    return slice(skip, skip + min(top, left))
 
 
 @dataclass(frozen=True)
@@ -53,34 +44,31 @@ class PredictedRows:
 
     def scores(self, mode: str, query: Query, embeddings: Tensor) -> NDArray[np.float32]:
         """Score every entity by a mode: (entities,)."""
-        cosines = self.index.scores(embeddings, slice(0, len(self.names.graph.entities))).cpu().numpy()
+        cosines = self.index.scores(embeddings, self.names.of_type(None)).cpu().numpy()
         return self.predictors.query_scores(mode, query, cosines)
 
     def predict(
-        self, mode: str, reading: Reading, embeddings: Tensor, known: NDArray[np.int32], page: Page, *, any_type: bool
+        self, mode: str, reading: Reading, embeddings: Tensor, known: NDArray[np.int32], page: slice, *, any_type: bool
     ) -> list[PredictedAnswer]:
         """Return the best entities that are not known answers and pass the filters of the query."""
-        among = slice(0, len(self.names.graph.entities)) if any_type else self._type_range(reading.query, known)
-        wanted = page.skip + page.take
-        count = len(self.names.graph.entities) if reading.tests.elements else wanted
+        among = self.names.of_type(None if any_type else self._answer_type(reading.query, known))
+        count = len(self.names.graph.entities) if reading.tests.elements else page.stop
         if mode == EMBEDDING:
             ranked = self.index.nearest(embeddings, count, among=among, without=known)
         else:
             scores = torch.from_numpy(self.scores(mode, reading.query, embeddings)[among])
             ranked = top_entities(scores[None], count, first=among.start, without=[known])[0]
-        ranked = self._filter(reading, ranked, wanted)
-        return self.answers(mode, reading.query, page.of_ranked(ranked))
+        return self.answers(mode, reading.query, self._filter(reading, ranked, page.stop)[page])
 
     def answers(self, mode: str, query: Query, ranked: Ranked) -> list[PredictedAnswer]:
         """Return ranked entities with names and, if it was measured, confidence."""
-        answers = []
-        for number, score in ranked:
-            entity = self.names.entity(number)
-            answers.append(PredictedAnswer(entity.entity, entity.label, self.names.type_of(number), round(score, 4)))
-        rates = self.calibration.confidence(mode, query, np.array([answer.score for answer in answers]))
-        if rates is None:
-            return answers
-        return [replace(one, confidence=round(rate, 4)) for one, rate in zip(answers, rates.tolist(), strict=True)]
+        scores = [round(score, 4) for _, score in ranked]
+        rates = self.calibration.confidence(mode, query, np.array(scores))
+        confidences = [None] * len(ranked) if rates is None else [round(rate, 4) for rate in rates.tolist()]
+        return [
+            PredictedAnswer(*self.names.described(number), score, confidence)
+            for (number, _), score, confidence in zip(ranked, scores, confidences, strict=True)
+        ]
 
     def _filter(self, reading: Reading, ranked: Ranked, wanted: int) -> Ranked:
         """Return the first entities for which the store confirms the filters of the query."""
@@ -95,15 +83,12 @@ class PredictedRows:
             chunk = ranked[first : first + AT_ONCE]
             numbers = [number for number, _ in chunk]
             passes = passes_filters(ask, reading.tests, reading.target, self.names.graph, numbers)
-            passing += [pair for pair, passed in zip(chunk, passes.tolist(), strict=True) if passed]
+            passing += compress(chunk, passes.tolist())
             if len(passing) >= wanted:
                 break
-        return passing[:wanted]
+        return passing
 
-    def _type_range(self, query: Query, known: NDArray[np.int32]) -> slice:
-        """The entities of the answer type."""
-        starts: Sequence[int] = self.names.graph.types.starts.tolist()
+    def _answer_type(self, query: Query, known: NDArray[np.int32]) -> int | None:
         if isinstance(query, Anchor):
-            return slice(0, starts[-1])
-        type_id = int(answer_types(self.index.encoder, self.names.graph.types, query, Ragged.of([known]))[0])
-        return slice(starts[type_id], starts[type_id + 1])
+            return None
+        return int(answer_types(self.index.encoder, self.names.graph.types, query, Ragged.of([known]))[0])

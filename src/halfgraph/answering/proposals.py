@@ -15,6 +15,7 @@ from halfgraph.graph.statements import RDF, TYPE
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
 TERMS = "urn:halfgraph:terms:"  # confidence, supports
+Term = NamedNode | BlankNode | Literal
 
 
 def missing(witnesses: Iterable[Witness]) -> dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]]:
@@ -35,40 +36,29 @@ def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
     graph, about = NamedNode(f"urn:halfgraph:proposed:{name}"), NamedNode(f"urn:halfgraph:proposed:{name}:about")
     activity = NamedNode(f"urn:halfgraph:asked:{name}")
     now = Literal(time.strftime("%FT%TZ", time.gmtime()), datatype=NamedNode(f"{XSD}dateTime"))
-    quads = [
-        Quad(graph, NamedNode(TYPE), NamedNode(f"{PROV}Entity"), about),
-        Quad(graph, NamedNode(f"{PROV}wasGeneratedBy"), activity, about),
-        Quad(graph, NamedNode(f"{PROV}generatedAtTime"), now, about),
-        Quad(activity, NamedNode(TYPE), NamedNode(f"{PROV}Activity"), about),
-        Quad(activity, NamedNode(f"{PROV}used"), Literal(run), about),
-        Quad(activity, NamedNode(f"{TERMS}query"), Literal(query), about),
-        Quad(activity, NamedNode(f"{TERMS}version"), Literal(__version__), about),
+    described: list[tuple[NamedNode, str, Term]] = [
+        (graph, TYPE, NamedNode(f"{PROV}Entity")),
+        (graph, f"{PROV}wasGeneratedBy", activity),
+        (graph, f"{PROV}generatedAtTime", now),
+        (activity, TYPE, NamedNode(f"{PROV}Activity")),
+        (activity, f"{PROV}used", Literal(run)),
+        (activity, f"{TERMS}query", Literal(query)),
+        (activity, f"{TERMS}version", Literal(__version__)),
     ]
+    triples = []
     for number, (triple, answers) in enumerate(missing(witnesses).values(), 1):
         statement = NamedNode(f"urn:halfgraph:proposed:{name}:{number}")
-        quads += _statement(triple, answers, statement, graph, about)
-    return quads
-
-
-def _statement(
-    triple: WitnessTriple, answers: Sequence[NamedEntity], statement: NamedNode, graph: NamedNode, about: NamedNode
-) -> list[Quad]:
-    """A triple in its graph, and its reification with confidence and answers."""
-    subject, predicate, object_ = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
-    properties: list[tuple[str, NamedNode | BlankNode | Literal]] = [
-        (TYPE, NamedNode(f"{RDF}Statement")),
-        (f"{RDF}subject", subject),
-        (f"{RDF}predicate", predicate),
-        (f"{RDF}object", object_),
-        (f"{PROV}wasDerivedFrom", graph),
-        *((f"{TERMS}supports", _term(answer)) for answer in answers),
-    ]
-    if triple.confidence is not None:
-        properties.append((f"{TERMS}confidence", Literal(str(triple.confidence), datatype=NamedNode(f"{XSD}decimal"))))
-    return [
-        Quad(subject, predicate, object_, graph),
-        *(Quad(statement, NamedNode(name), value, about) for name, value in properties),
-    ]
+        ends = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
+        triples.append(Quad(*ends, graph))
+        described += [(statement, TYPE, NamedNode(f"{RDF}Statement")), (statement, f"{PROV}wasDerivedFrom", graph)]
+        described += [
+            (statement, RDF + end, term) for end, term in zip(("subject", "predicate", "object"), ends, strict=True)
+        ]
+        described += [(statement, f"{TERMS}supports", _term(answer)) for answer in answers]
+        if triple.confidence is not None:
+            confidence = Literal(str(triple.confidence), datatype=NamedNode(f"{XSD}decimal"))
+            described.append((statement, f"{TERMS}confidence", confidence))
+    return [*triples, *(Quad(subject, NamedNode(name), value, about) for subject, name, value in described)]
 
 
 def _term(entity: NamedEntity) -> NamedNode | BlankNode:

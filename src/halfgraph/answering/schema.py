@@ -47,9 +47,8 @@ class Cell:
 
     def term(self) -> Term:
         """Return the value as in SPARQL's JSON results."""
-        if self.type == "literal":
-            return literal_term(self.value, self.language, self.datatype)
-        return entity_term(self.value)
+        is_literal = self.type == "literal"
+        return literal_term(self.value, self.language, self.datatype) if is_literal else entity_term(self.value)
 
 
 @dataclass(frozen=True)
@@ -61,32 +60,26 @@ class NamedEntity:
 
 
 @dataclass(frozen=True)
-class KnownAnswer:
+class KnownAnswer(NamedEntity):
     """An exact answer with its row; entity, label and type are those of the row's first value."""
 
-    entity: str
-    label: str
     type: str | None
     row: Mapping[str, Cell]
 
 
 @dataclass(frozen=True)
-class PredictedAnswer:
+class PredictedAnswer(NamedEntity):
     """A predicted answer. The confidence is the share of such answers that are right, absent if not measured."""
 
-    entity: str
-    label: str
     type: str
     score: float
     confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
 
 
 @dataclass(frozen=True)
-class LikelyEntity:
+class LikelyEntity(NamedEntity):
     """An entity that a variable may stand for."""
 
-    entity: str
-    label: str
     score: float
 
 
@@ -158,9 +151,7 @@ class Answers:
     target: str = ""  # the variable that predicted answers are of
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the answers as JSON-serialisable values."""
-        values: dict[str, Any] = to_json(self)
-        return values
+        return to_json(self)
 
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
         """Return variables and rows as in SPARQL's JSON results; `annotate` adds ?_score, ?_confidence, ?_source."""
@@ -173,7 +164,6 @@ class Answers:
         return [*self.variables, "_score", "_confidence", "_source"], rows
 
     def _repr_html_(self) -> str:
-        """Return the answers as a table for a notebook."""
         rows = [("known", answer.label, answer.type or "", "", answer.entity) for answer in self.known[:MOST_ROWS]]
         rows += [("predicted", one.label, one.type, certainty(one), one.entity) for one in self.predicted]
         hidden = len(self.known) - MOST_ROWS
@@ -188,11 +178,9 @@ def _annotations(answer: PredictedAnswer) -> dict[str, Term]:
 
 
 @dataclass(frozen=True)
-class ExplainedAnswer:
+class ExplainedAnswer(NamedEntity):
     """The answer that a witness explains."""
 
-    entity: str
-    label: str
     type: str | None
     known: bool
     score: float | None
@@ -231,12 +219,9 @@ class Witness:
     notes: Sequence[str] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the witness as JSON-serialisable values."""
-        values: dict[str, Any] = to_json(self)
-        return values
+        return to_json(self)
 
     def _repr_html_(self) -> str:
-        """Return the triples as a table for a notebook."""
         rows = [(status(one), one.subject.label, one.predicate.label, one.object.label) for one in self.triples]
         return table(("", "subject", "relation", "object"), rows) + paragraphs(self.notes)
 

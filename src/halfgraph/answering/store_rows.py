@@ -4,8 +4,8 @@ import json
 import threading
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property, partial
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.results import entity_term
 from halfgraph.sparql.syntax_tree import Ask, Select
 from halfgraph.sparql.writer import write
 
@@ -35,17 +36,17 @@ def query_json(store: Store, text: str) -> bytes:
 
 
 def open_worker_store(folder: Path) -> tuple[None, Handler]:
-    """Open a store in a worker; return what answers its jobs."""
+    """Open a store in a worker; return what answers its jobs: with results, or with the problem of a text."""
     try:
         store = Store.read_only(str(folder))
     except OSError as error:
         raise FolderError(folder, "cannot be opened as a store", advice="Remove it, and ask again.") from error
 
-    def handle(job: Mapping[str, Any]) -> Message:
+    def handle(text: str) -> Message:
         try:
-            return Message(None, query_json(store, **job))
+            return Message(None, query_json(store, text))
         except SparqlError as error:
-            return Message({name: getattr(error, name) for name in ("problem", "feature", "line", "column")})
+            return Message(error.problem)
 
     return None, handle
 
@@ -62,14 +63,14 @@ class TimedStore:
         """Return the store's answer as `query_json` does; raise TimeLimit when the time is over."""
         with self._lock:
             try:
-                message = self._started().ask({"text": text}, seconds)
+                problem, body = self._started().ask(text, seconds)
             except (TimeoutError, WorkerDied) as error:
                 self.close()
                 advice = {"advice": "The store ran out of memory."} if isinstance(error, WorkerDied) else {}
                 raise TimeLimit(seconds, **advice) from None
-        if message.head is not None:
-            raise SparqlError(**message.head)
-        return message.body
+        if problem is not None:
+            raise SparqlError(problem, feature="syntax")
+        return body
 
     def _started(self) -> WorkerProcess:
         if self._worker is None or not self._worker.is_alive:
@@ -79,7 +80,6 @@ class TimedStore:
         return self._worker
 
     def close(self) -> None:
-        """End the process."""
         worker, self._worker = self._worker, None
         if worker is not None:
             worker.kill()
@@ -115,35 +115,29 @@ class GraphStore:
         """The store, opened in a process that can be killed."""
         return TimedStore(store_folder(self.graph, self.view))
 
-    def _json(self, query: Select | Ask, seconds: float | None) -> Any:
-        text, limit = write(query), self.time_limit if seconds is None else seconds
+    def _json(self, query: Select | Ask, limit: float | None) -> Any:
+        text = write(query)
         return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
 
-    def rows(self, query: Select, seconds: float | None = None) -> Rows:
-        """Return the rows of a query; `seconds` is a time limit for this query."""
-        results = self._json(query, seconds)
+    def rows(self, query: Select) -> Rows:
+        results = self._json(query, self.time_limit)
         return Rows(results["head"].get("vars", []), results["results"]["bindings"])
 
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
-        """Return the answer to an ASK query."""
-        return bool(self._json(query, seconds)["boolean"])
+        """Return the answer to an ASK query; `seconds` is a time limit for this query."""
+        return bool(self._json(query, self.time_limit if seconds is None else seconds)["boolean"])
 
 
-@dataclass(frozen=True)
 class EntityNames:
     """IRIs, labels and types of entities and relations, with a cache."""
 
-    graph: Graph
-    _ids: dict[str, int | None] = field(default_factory=dict, repr=False)
-    _entities: dict[int, NamedEntity] = field(default_factory=dict, repr=False)
-    _answers: dict[tuple[str, int], KnownAnswer] = field(default_factory=dict, repr=False)
-
-    def find(self, iri: str) -> int | None:
-        """Return the id of an entity by its IRI or its name, or None."""
-        if iri not in self._ids:
-            _make_room(self._ids)
-            self._ids[iri] = self.graph.find_entity(iri, or_name=True)
-        return self._ids[iri]
+    def __init__(self, graph: Graph) -> None:
+        cache = lru_cache(MOST_CACHED)
+        self.graph = graph
+        self.find = cache(partial(graph.find_entity, or_name=True))  # the id by IRI or name, or None
+        self.described, self.known_entity = cache(self._describe), cache(self._known_entity)
+        self._starts = graph.types.starts.tolist()
+        self._types = [local_name(name) for name in graph.types.names]
 
     def resolve(self, text: str) -> int:
         """Return the id of an entity by its IRI, <IRI>, prefixed name, name or label."""
@@ -158,53 +152,42 @@ class EntityNames:
             raise UnknownName(text, what="entity", nearest=[self.entity(number).entity for number in near])
         return entity
 
+    def _describe(self, number: int) -> tuple[str, str, str]:
+        """The IRI and label of an entity and the short name of its type."""
+        name = self.graph.entities.name(number)
+        iri = name if name.startswith("_:") else self.graph.namer.iri(name)
+        return iri, self.graph.entities.label(number), self.type_name(bisect_right(self._starts, number) - 1)
+
     def entity(self, number: int) -> NamedEntity:
-        """Return an entity with its IRI and label."""
-        if number not in self._entities:
-            _make_room(self._entities)
-            name = self.graph.entities.name(number)
-            iri = name if name.startswith("_:") else self.graph.namer.iri(name)
-            self._entities[number] = NamedEntity(iri, self.graph.entities.label(number))
-        return self._entities[number]
+        return NamedEntity(*self.described(number)[:2])
 
     def relation(self, number: int) -> NamedEntity:
         """Return a relation or its inverse with its IRI and label."""
         name = self.graph.relations.name(number // 2)
         return NamedEntity(self.graph.namer.iri(name), self.graph.relations.label(number // 2))
 
-    @cached_property
-    def _types(self) -> tuple[list[int], list[str]]:
-        """The first entity of each type, and the short names of the types."""
-        return self.graph.types.starts.tolist(), [local_name(name) for name in self.graph.types.names]
-
-    def type_of(self, number: int) -> str:
-        """Return the short name of an entity's type."""
-        starts, names = self._types
-        return names[bisect_right(starts, number) - 1]
-
     def type_name(self, type_id: int) -> str:
         """Return the short name of a type: the last part of its name."""
-        return self._types[1][type_id]
+        return self._types[type_id]
+
+    def of_type(self, type_id: int | None) -> slice:
+        """Return the range of the entities of a type, or of all."""
+        return slice(0, self._starts[-1]) if type_id is None else slice(*self._starts[type_id : type_id + 2])
 
     def known(self, rows: Rows) -> list[KnownAnswer]:
         """Return the rows as answers."""
         return [self._known(rows.variables, binding) for binding in rows.bindings]
 
-    def known_entity(self, variable: str, number: int) -> KnownAnswer:
-        """Return an entity as an answer."""
-        key = (variable, number)
-        if key not in self._answers:
-            _make_room(self._answers)
-            entity = self.entity(number)
-            cell = Cell("bnode" if entity.entity.startswith("_:") else "uri", entity.entity, entity.label)
-            self._answers[key] = KnownAnswer(entity.entity, entity.label, self.type_of(number), {variable: cell})
-        return self._answers[key]
+    def _known_entity(self, variable: str, number: int) -> KnownAnswer:
+        """An entity as an answer."""
+        iri, label, type_name = self.described(number)
+        return KnownAnswer(iri, label, type_name, {variable: Cell(entity_term(iri)["type"], iri, label)})
 
     def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> KnownAnswer:
         row = {name: self._cell(binding[name]) for name in variables if name in binding}
         first = next(iter(row.values()), Cell("literal", "", ""))
         number = None if first.type == "literal" else self.find(first.value)
-        return KnownAnswer(first.value, first.label, None if number is None else self.type_of(number), row)
+        return KnownAnswer(first.value, first.label, None if number is None else self.described(number)[2], row)
 
     def _cell(self, term: Mapping[str, Any]) -> Cell:
         if term["type"] == "literal":
@@ -213,10 +196,5 @@ class EntityNames:
             return Cell("literal", json.dumps(term["value"]), "a triple")
         value = f"_:{term['value']}" if term["type"] == "bnode" else term["value"]
         number = self.find(value)
-        label = local_name(value) if number is None else self.entity(number).label
+        label = local_name(value) if number is None else self.described(number)[1]
         return Cell(term["type"], value, label)
-
-
-def _make_room(cache: dict[Any, Any]) -> None:
-    if len(cache) > MOST_CACHED:
-        cache.clear()

@@ -96,7 +96,6 @@ class WorkerProcess:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
         return self._process.poll() is None
 
     def exit_code(self) -> int | None:
@@ -106,7 +105,6 @@ class WorkerProcess:
         return None
 
     def kill(self) -> None:
-        """Kill the process and close the connection."""
         self._process.kill()
         self._process.wait()
         self._link.close()

@@ -19,11 +19,8 @@ def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
     graph, names = engine.graph, engine.names
     number = names.resolve(name)
     edges = graph.view(engine.view)
-    entity = names.entity(number)
     return EntityPage(
-        entity.entity,
-        entity.label,
-        names.type_of(number),
+        *names.described(number),
         int(edges.starts[number + 1] - edges.starts[number]),
         _neighbours(names, edges.neighbours(number), 0, limit),
         _neighbours(names, edges.neighbours(number), 1, limit),
