@@ -17,9 +17,9 @@ from halfgraph.answering.store_rows import GraphStore
 from halfgraph.graph.statements import TYPE
 from halfgraph.query.patterns import Edge, Either, OfType, named_patterns
 from halfgraph.query.tree import Anchor
-from halfgraph.sparql.queries import ask
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.rendering import Elements
+from halfgraph.sparql.syntax_tree import Ask
 from small_engines import engine_of, people
 
 PLACES = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
@@ -105,7 +105,7 @@ def test_parts_match_in_the_graph_if_they_match_in_the_store(engine, text):
     patterns, elements = named_patterns(query), Elements(engine.graph)
     propagation = Propagation(engine.predictors.triples)
     for part in chain.from_iterable(combinations(patterns, size) for size in range(1, len(patterns) + 1)):
-        expected = engine.store.holds(ask(map(elements.element, part))) if is_bound(part) else True
+        expected = engine.store.holds(Ask(elements.group(part))) if is_bound(part) else True
         assert propagation.holds(part) == expected
 
 

@@ -18,8 +18,8 @@ from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query
-from halfgraph.sparql.queries import count_by
 from halfgraph.sparql.read import Reading
+from halfgraph.sparql.syntax_tree import count_by
 from halfgraph.sparql.templates import Template, TextNames
 
 MOST_COSINES = 1 << 24  # in memory at a time: 64 MB

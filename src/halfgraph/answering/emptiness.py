@@ -19,9 +19,8 @@ from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.query.patterns import Edge, Either, Equals, Not, OfType, Pattern, named_patterns, variables
 from halfgraph.query.tree import Anchor, Query, anchors
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.queries import select
 from halfgraph.sparql.rendering import Elements, short_text
-from halfgraph.sparql.syntax_tree import Ask, Call, Group, Named, Select, Variable
+from halfgraph.sparql.syntax_tree import Ask, Call, Group, Named, Select, Variable, select
 from halfgraph.sparql.writer import write
 
 MOST_PATTERNS = 40  # of a query that is explained

@@ -27,9 +27,8 @@ from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import FittedWeights, Predictors
 from halfgraph.query.exact import Exact
 from halfgraph.query.program import compile_query
-from halfgraph.sparql.queries import unlimited
 from halfgraph.sparql.read import Reading, request_of
-from halfgraph.sparql.syntax_tree import Select
+from halfgraph.sparql.syntax_tree import Select, unlimited
 from halfgraph.sparql.templates import Templates
 from halfgraph.training.run import load_encoder
 

@@ -7,8 +7,7 @@ from halfgraph.answering.engine import Engine
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.graph.knowledge_graph import Ids
 from halfgraph.serving.schema import EntityPage, LiteralValue, Neighbours
-from halfgraph.sparql.queries import select
-from halfgraph.sparql.syntax_tree import Call, Filter, Iri, Triple, Variable
+from halfgraph.sparql.syntax_tree import Call, Filter, Iri, Triple, Variable, select
 from halfgraph.sparql.writer import write
 
 MOST_LITERALS = 100

@@ -18,10 +18,9 @@ from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import INTERNAL, Problem, Reply, as_json, problem_of
 from halfgraph.serving.schema import ExampleList, Limits
-from halfgraph.sparql.queries import variables_in
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.results import Binding, store_rows, write_results
-from halfgraph.sparql.syntax_tree import Query, Select, Update
+from halfgraph.sparql.syntax_tree import Query, Select, Update, variables_in
 from halfgraph.sparql.writer import write
 
 NOTE = "X-Halfgraph-Note"

@@ -1,7 +1,7 @@
 """Messages for texts that are not SPARQL: what is wrong, where, and what was expected."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from itertools import pairwise
 
 from pyoxigraph import DefaultGraph, Store
@@ -31,11 +31,12 @@ Mistake = tuple[Token | None, str, str]  # where, what is wrong, what to do
 
 def mistake(scanned: Scan, token: Token | None, expected: Collection[str]) -> SparqlError:
     """Return the error for a text that the grammar refuses at a token, or at its end if that is None."""
-    found = next((found for look in LOOKS if (found := look(scanned)) is not None), None)
-    if found is not None:
-        where, problem, advice = found
-        return _error(scanned.source, None if where is None else where.start, problem, advice)
-    before = _before(scanned, token)
+    for look in (_no_query, _unclosed, _unpaired_bracket, _undeclared_prefix, _bare_sign, _unknown_word):
+        if (found := look(scanned)) is not None:
+            where, problem, advice = found
+            return _error(scanned.source, where and where.start, problem, advice)
+    earlier = [one for one in scanned.tokens if token is None or one.start < token.start]
+    before = earlier[-1] if earlier else None
     advice = _expectation(token, before, expected)
     if token is None:
         return _error(scanned.source, before.end if before else 0, "the query ends too early", advice)
@@ -47,29 +48,18 @@ def _error(source: SourceText, offset: int | None, problem: str, advice: str = "
     return SparqlError(problem, feature="syntax", line=line, column=column, advice=advice)
 
 
-def _before(scanned: Scan, token: Token | None) -> Token | None:
-    earlier = [one for one in scanned.tokens if token is None or one.start < token.start]
-    return earlier[-1] if earlier else None
-
-
 def _expectation(token: Token | None, before: Token | None, expected: Collection[str]) -> str:
     """Return what should be in the place of a token."""
-    if (
-        token is not None
-        and before is not None
-        and token.type in _TERMS
-        and before.type in _TERMS
-        and "DOT" in expected
-    ):
+    if token and before and {token.type, before.type} <= _TERMS and "DOT" in expected:
         return "Is a dot missing before it?"
-    if token is not None and token.text[0] == "<" and "COMPARE" in expected:
+    if token and token.text[0] == "<" and "COMPARE" in expected:
         return "It is read as an IRI. To compare, put spaces around < and >."
-    names = {"SELECT": ["VAR"], "DISTINCT": ["VAR"], "REDUCED": ["VAR"]}.get(before.type if before else "")
-    if names is None:
-        names = ["VAR", "IRI"] if {"VAR", "IRI"} <= set(expected) else sorted(expected)
-    said = sorted({_SAID.get(name, name) for name in names}, key=lambda text: (text.isupper(), text))
-    if names == ["VAR", "IRI"]:
-        said = ["a variable", "a name"]
+    names = sorted(expected, key=lambda name: (name not in _SAID, _SAID.get(name, name)))
+    if before and before.type in ("SELECT", "DISTINCT", "REDUCED"):
+        names = ["VAR"]
+    elif {"VAR", "IRI"} <= set(expected):
+        names = ["VAR", "IRI"]
+    said = list(dict.fromkeys(_SAID.get(name, name) for name in names))
     return f"Expected {' or '.join(said)}." if said and len(said) <= _MOST_EXPECTED else ""
 
 
@@ -92,7 +82,7 @@ def _undeclared_prefix(scanned: Scan) -> Mistake | None:
 
 
 def _unclosed(scanned: Scan) -> Mistake | None:
-    """A quote, an IRI or a bracket without its end, or a bracket that closes none."""
+    """An IRI or a string without its end, or with an escape that does not exist."""
     if not any(token.type in _COMPARING for token in scanned.tokens):
         for token in scanned.tokens:
             if token.text == "<":
@@ -102,11 +92,10 @@ def _unclosed(scanned: Scan) -> Mistake | None:
             return token, "this quote is not closed", f"Put a {token.text} at its end."
         if token.type == "BAD_STRING":
             return token, "this string has an unknown escape", "Only \\t \\b \\n \\r \\f \\\\ \\\" and \\' are known."
-    return _bracket(scanned)
+    return None
 
 
-def _bracket(scanned: Scan) -> Mistake | None:
-    """A bracket without its pair."""
+def _unpaired_bracket(scanned: Scan) -> Mistake | None:
     opened: list[Token] = []
     for token in scanned.tokens:
         if token.text in _CLOSING:
@@ -147,34 +136,20 @@ def _bare_sign(scanned: Scan) -> Mistake | None:
     return None
 
 
-LOOKS: tuple[Callable[[Scan], Mistake | None], ...] = (
-    _no_query,
-    _unclosed,
-    _undeclared_prefix,
-    _bare_sign,
-    _unknown_word,
-)
-
-
 def check_scope(written: str, scanned: Scan) -> None:
     """Raise an error if pyoxigraph refuses a query that the grammar takes: scope rules of variables and blank nodes."""
     if (problem := _problem(written)) is None:
         return
     # The same mistake in the original text has a position that helps, unless other liberties of it come first.
     positioned = _problem(scanned.source.decoded, scanned.given)
-    match = re.match(r"error at (\d+):(\d+): ", positioned or "")
-    offset = (
-        None if match is None else scanned.source.original(_offset(scanned.source.decoded, *map(int, match.groups())))
-    )
+    offset, text = None, scanned.source.decoded
+    if match := re.match(r"error at (\d+):(\d+): ", positioned or ""):
+        line, column = map(int, match.groups())
+        start = sum(len(one) + 1 for one in text.split("\n")[: line - 1])
+        offset = scanned.source.original(min(start + column - 1, len(text)))
     sentence = re.search(r"[A-Z]\w*(?: \w+){2,}", problem)
     said = sentence[0][0].lower() + sentence[0][1:] if sentence else "variables or blank nodes are out of scope here"
     raise _error(scanned.source, offset, said, "" if sentence else SCOPE)
-
-
-def _offset(text: str, line: int, column: int) -> int:
-    """Return the offset of a line and column, both from one."""
-    lines = text.split("\n")
-    return min(sum(len(one) + 1 for one in lines[: line - 1]) + column - 1, len(text))
 
 
 def _problem(text: str, prefixes: Prefixes | None = None) -> str | None:

@@ -23,7 +23,6 @@ class Names:
     request: Request
 
     def term(self, node: Term) -> Anchor | str:
-        """Return a known entity, or the name of a variable."""
         if isinstance(node, Variable):
             return node.name
         if isinstance(node, Literal):
@@ -32,14 +31,12 @@ class Names:
         return self.anchor(node)
 
     def anchor(self, node: Iri) -> Anchor:
-        """Return a known entity."""
         entity = self.graph.find_entity(node.value)
         if entity is None:
             raise self.unknown(node, "entity", self.similar(self.graph.entities, node.value))
         return Anchor(entity)
 
     def relation(self, node: Iri) -> int:
-        """Return the id of a relation in the direction of the triples."""
         relation = self.graph.find_relation(node.value)
         if relation is None:
             raise self.unknown(node, "relation", self.similar(self.graph.relations, node.value))
@@ -49,12 +46,9 @@ class Names:
         """Whether rdf:type is a relation of the graph like any other, and leads to this term."""
         if self.graph.find_relation(TYPE) is None:
             return False
-        return isinstance(object_, Variable) or (
-            isinstance(object_, Iri) and self.graph.find_entity(object_.value) is not None
-        )
+        return self.graph.find_entity(object_.value) is not None if isinstance(object_, Iri) else True
 
     def type_id(self, node: Iri) -> int:
-        """Return the id of a type."""
         names = self.graph.types.names
         for name in self.graph.namer.names(node.value):
             if name in names and self.graph.namer.iri(name) == node.value:
@@ -63,8 +57,7 @@ class Names:
         near = [self.short(names[index]) for index in nearest(wanted, known)]
         largest = sorted(range(len(names)), key=lambda type_id: -self.graph.types.sizes[type_id])[:_MOST_TYPES]
         listed = [self.short(names[type_id]) for type_id in largest] + ["..."] * (len(names) > _MOST_TYPES)
-        advice = f"Its types are {', '.join(listed)}."
-        raise self.unknown(node, "type", near, advice)
+        raise self.unknown(node, "type", near, f"Its types are {', '.join(listed)}.")
 
     def literal(self, node: Literal) -> SparqlError:
         """Return the error for a literal in the place of an entity, with an entity of that label."""
@@ -81,12 +74,12 @@ class Names:
     def similar(self, words: Vocabulary, text: str) -> list[str]:
         """Return similar names, shortened, with labels that add something; first the one with the same last part."""
         same = words.find(local_name(text))
-        found = []
-        for number in dict.fromkeys([*([] if same is None else [same]), *words.nearest(text)]):
-            name, label = words.name(number), words.label(number)
-            plain = label in (local_name(name), local_name(name).replace("_", " "))
-            found.append(self.short(name) + ("" if plain else f" ({label})"))
-        return found
+        found = dict.fromkeys([*([] if same is None else [same]), *words.nearest(text)])
+        return [self._labelled(words.name(number), words.label(number)) for number in found]
+
+    def _labelled(self, name: str, label: str) -> str:
+        plain = label in (local_name(name), local_name(name).replace("_", " "))
+        return self.short(name) + ("" if plain else f" ({label})")
 
     def short(self, name: str) -> str:
         """Return a name of the graph as the query could write it."""

@@ -31,20 +31,21 @@ class Net:
     @classmethod
     def of(cls, links: Sequence[Link], target: str, others: Iterable[str] = (), anchored: Iterable[str] = ()) -> "Net":
         """Return the net of some patterns, with other variables and those that are anchored in another way."""
-        ways = [way for first, _, second in links for way in ((first, second), (second, first))]
-        names = {first for first, _ in ways if isinstance(first, str)} | {*others, target}
-        between = [(first, second) for first, second in ways if isinstance(first, str) and isinstance(second, str)]
-        neighbours = {name: frozenset(second for first, second in between if first == name) for name in names}
-        entities = {first for first, second in ways if isinstance(first, str) and isinstance(second, Anchor)}
-        return cls(neighbours, frozenset({*entities, *anchored}), target)
+        ends: dict[str, set[Anchor | str]] = {name: set() for name in (*others, target)}
+        for first, _, second in links:
+            for name, end in ((first, second), (second, first)):
+                if isinstance(name, str):
+                    ends.setdefault(name, set()).add(end)
+        neighbours = {name: frozenset(end for end in ends[name] if isinstance(end, str)) for name in ends}
+        return cls(
+            neighbours, frozenset({*anchored, *(name for name in ends if ends[name] - neighbours[name])}), target
+        )
 
     @property
     def inner(self) -> list[str]:
-        """The variables but the target, in the order of their names."""
         return sorted((name for name in self.neighbours if name != self.target), key=_rank)
 
     def reached(self, starts: Iterable[str], among: set[str]) -> set[str]:
-        """Return the variables of a set that can be reached from some of them."""
         found: set[str] = set()
         todo = [name for name in starts if name in among]
         while todo:

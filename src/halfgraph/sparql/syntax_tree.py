@@ -4,8 +4,8 @@ Abbreviations are written out: `;` and `,` become triples, `[...]` and `(...)` b
 `<<...>>` and `{|...|}` reifiers.
 """
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any, dataclass_transform
 
 from halfgraph.graph.statements import RDF, TYPE
@@ -227,3 +227,36 @@ def walk(node: object) -> Iterator[SyntaxNode]:
                 todo.extend(value for value in reversed(vars(part).values()) if isinstance(value, (SyntaxNode, tuple)))
         elif isinstance(part, tuple):
             todo.extend(reversed(part))
+
+
+def variables_in(node: SyntaxNode) -> list[str]:
+    """Return the variables of a node in the order of the text."""
+    found = sorted((part.span, part.name) for part in walk(node) if isinstance(part, Variable))
+    return list(dict.fromkeys(name for _, name in found))
+
+
+def unlimited(query: Select) -> Select:
+    """Return a query without its LIMIT and OFFSET."""
+    return replace(query, modifiers=replace(query.modifiers, limit=None, offset=None))
+
+
+def select(
+    elements: Iterable[Element | Select],
+    variables: Iterable[str] = (),
+    *,
+    distinct: bool = False,
+    limit: int | None = None,
+) -> Select:
+    """Return the query for some variables of patterns, or for all of them."""
+    names, duplicates = tuple(map(Variable, variables)), "DISTINCT" if distinct else ""
+    return Select(names, Group(tuple(elements)), duplicates, modifiers=Modifiers(limit=limit))
+
+
+def count_by(relations: Iterable[str]) -> Select:
+    """Return the query for the number of triples of each relation, as ?relation and ?count."""
+    relation = Variable("relation")
+    values = Values((relation,), tuple((Iri(iri),) for iri in relations))
+    group = Group((values, Triple(Variable("head"), relation, Variable("tail"))))
+    return Select(
+        (relation, Named(Call("COUNT", ()), Variable("count"))), group, modifiers=Modifiers(group_by=(relation,))
+    )

@@ -4,8 +4,7 @@ import pytest
 
 from halfgraph.sparql.parse import parse
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.queries import ask, count_by, select, unlimited, variables_in
-from halfgraph.sparql.syntax_tree import Iri, Select, Triple, Variable
+from halfgraph.sparql.syntax_tree import Iri, Select, Triple, Variable, count_by, select, unlimited, variables_in
 from halfgraph.sparql.writer import write
 
 PREFIXES = Prefixes({}, "http://h/")
@@ -28,7 +27,6 @@ def test_queries_are_made_of_patterns() -> None:
     assert write(select([TRIPLE])) == "SELECT * WHERE { ?b <http://h/p> ?a . }"
     limited = select([TRIPLE], ["a"], distinct=True, limit=5)
     assert write(limited) == "SELECT DISTINCT ?a WHERE { ?b <http://h/p> ?a . } LIMIT 5"
-    assert write(ask([TRIPLE])) == "ASK WHERE { ?b <http://h/p> ?a . }"
     counted = "SELECT ?relation (COUNT(*) AS ?count) WHERE { VALUES ?relation { <http://h/p> <http://h/q> }"
     assert write(count_by(["http://h/p", "http://h/q"])) == f"{counted} ?head ?relation ?tail . }} GROUP BY ?relation"
 
