@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from halfgraph.evaluation.reliability import Reliability, measure_reliability
+from halfgraph.evaluation.reliability import calibration_error, measure_reliability, reliability_bins
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
 from halfgraph.prediction.predictors import Predictors
@@ -13,9 +13,9 @@ from small_engines import engine_of, people
 def test_the_error_is_the_mean_gap_by_hand():
     confidences = np.array([0.05, 0.05, 0.95, 0.95])
     right = np.array([False, False, True, False])
-    reliability = Reliability.of(confidences, right)
-    assert reliability.answers == [2, 2]
-    assert reliability.error() == pytest.approx((2 * 0.05 + 2 * 0.45) / 4)
+    bins = reliability_bins(confidences, right)
+    assert bins == {"confidence": [0.05, 0.95], "right": [0.0, 0.5], "answers": [2, 2]}
+    assert calibration_error(bins) == pytest.approx((2 * 0.05 + 2 * 0.45) / 4)
 
 
 def test_a_run_that_is_always_half_sure_errs_by_how_far_it_is_from_half(tmp_path):

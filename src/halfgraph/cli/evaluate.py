@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -66,20 +66,13 @@ def evaluate(
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
     from halfgraph.api import open_run
+    from halfgraph.evaluation import runs as work
     from halfgraph.evaluation.report import require_writable
     from halfgraph.evaluation.results import rows_of
-    from halfgraph.evaluation.runs import (
-        EvaluatedRun,
-        measure_baselines,
-        measure_run,
-        open_questions,
-        row_names,
-        to_json,
-        write_reports,
-    )
     from halfgraph.evaluation.score_export import exporter
     from halfgraph.prediction.predictors import FittedWeights
     from halfgraph.training.loop import tune_memory
+    from halfgraph.workload.jsonl import new_file
     from halfgraph.workload.nested import GraphNames
 
     if workload is not None and queries is not None:
@@ -92,8 +85,9 @@ def evaluate(
     for path in (markdown, html):
         if path is not None:
             require_writable(path)
-    names = row_names({run.path: run.settings for run in trained})
-    with open_questions(opened, workload, queries, split, limit, seed) as questions, _new_file(scores) as file:
+    names = work.row_names({run.path: run.settings for run in trained})
+    scores_file = contextlib.nullcontext() if scores is None else new_file(scores)
+    with work.open_questions(opened, workload, queries, split, limit, seed) as questions, scores_file as file:
         if not questions.sets:
             raise SettingError("--split", f"there are no {split} questions", advice="Choose another split.")
         if queries is not None and not quiet:
@@ -101,37 +95,22 @@ def evaluate(
         measured = []
         for run in trained:
             watch = None if file is None else exporter(file, GraphNames(opened), str(run.path), every=every_score)
-            evaluated = EvaluatedRun(run.path, run.settings.model, names[run.path], run.encoder)
+            given = (run.path, run.encoder, run.settings.model, names[run.path], opened, questions, mode)
             with _question_progress(questions, quiet or json) as show:
-                measured.append(
-                    measure_run(
-                        *(evaluated, opened, questions, mode), seed=seed, threads=threads, watch=watch, progress=show
-                    )
-                )
+                measured.append(work.measure_run(*given, seed=seed, threads=threads, watch=watch, progress=show))
         if baselines:
             sample = questions.sample(baseline_questions, seed)
             with _question_progress(sample, quiet or json) as show:
-                measured += measure_baselines(opened, sample, seed=seed, threads=threads, progress=show)
+                measured += work.measure_baselines(opened, sample, seed=seed, threads=threads, progress=show)
     rows = rows_of(measured)
-    write_reports(measured, rows, opened, questions, markdown, html)
+    work.write_reports(measured, rows, opened, questions, markdown, html)
     if json:
-        print_json(to_json(measured, rows))
+        print_json(work.to_json(measured, rows))
     elif not quiet:
         _print_rows(rows)
         fitted = [weights for run in runs if (weights := FittedWeights.load(run)) is not None]
         if mode == EMBEDDING and any(weights.ensemble for weights in fitted):
             note(f"Measured by embedding only; `ask` uses the {ENSEMBLE}: --mode {ENSEMBLE} --limit 1000 measures it.")
-
-
-@contextlib.contextmanager
-def _new_file(path: Path | None) -> Iterator[Any]:
-    if path is None:
-        yield None
-        return
-    from halfgraph.workload.jsonl import new_file
-
-    with new_file(path) as file:
-        yield file
 
 
 @contextlib.contextmanager

@@ -1,7 +1,7 @@
 """Bootstrap confidence intervals: each measure on questions resampled with replacement."""
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ def resample(measures: Measures, seed: int, samples: int = SAMPLES) -> dict[Key,
     name = next(iter(measures))[1]
     generator = np.random.default_rng([seed, zlib.crc32(name.encode()), count])
     result = {key: np.empty(samples) for key in measures}
-    ordered = {key: _Ordered(pairs) for key, pairs in measures.items() if isinstance(pairs, Pairs)}
+    areas = {key: _areas_of(pairs) for key, pairs in measures.items() if isinstance(pairs, Pairs)}
     columns = {key: column for key, column in measures.items() if isinstance(column, Column)}
     values = np.stack([np.where(column.there, column.values, 0.0) for column in columns.values()] or [np.empty(count)])
     there = np.stack([column.there.astype(np.float64) for column in columns.values()] or [np.empty(count)])
@@ -37,42 +37,31 @@ def resample(measures: Measures, seed: int, samples: int = SAMPLES) -> dict[Key,
             means = (weights @ values.T) / (weights @ there.T)
         for row, key in enumerate(columns):
             result[key][block] = means[:, row]
-        for key, pairs in ordered.items():
-            result[key][block] = pairs.areas(weights)
+        for key, areas_of in areas.items():
+            result[key][block] = areas_of(weights)
     return result
 
 
-class _Ordered:
-    """Pairs sorted once, so that the AUC of a sample takes one pass."""
+def _areas_of(pairs: Pairs) -> Callable[[NDArray[np.float64]], Replicates]:
+    """Sort the pairs once; return a function from weights (block, n) to the AUC of each sample in one pass."""
+    rows = np.flatnonzero(pairs.there)
+    positive, negative = pairs.positive[rows], pairs.negative[rows]
+    order = np.argsort(negative)
+    below, not_above = (np.searchsorted(negative[order], positive, side=side) for side in ("left", "right"))
 
-    def __init__(self, pairs: Pairs) -> None:
-        self.rows = np.flatnonzero(pairs.there)
-        positive, negative = pairs.positive[self.rows], pairs.negative[self.rows]
-        self.order = np.argsort(negative)
-        ascending = negative[self.order]
-        self.below = np.searchsorted(ascending, positive, side="left")
-        self.not_above = np.searchsorted(ascending, positive, side="right")
-
-    def areas(self, weights: NDArray[np.float64]) -> Replicates:
-        """Return the AUC for each row of weights (block, n)."""
-        own = weights[:, self.rows]
-        negatives = np.zeros((len(own), len(self.rows) + 1))
-        np.cumsum(own[:, self.order], axis=1, out=negatives[:, 1:])
-        wins = (own * (negatives[:, self.below] + negatives[:, self.not_above])).sum(axis=1) / 2.0
+    def areas(weights: NDArray[np.float64]) -> Replicates:
+        own = weights[:, rows]
+        negatives = np.zeros((len(own), len(rows) + 1))
+        np.cumsum(own[:, order], axis=1, out=negatives[:, 1:])
+        wins = (own * (negatives[:, below] + negatives[:, not_above])).sum(axis=1) / 2.0
         with np.errstate(invalid="ignore"):
-            areas: Replicates = wins / negatives[:, -1] ** 2
-        return areas
+            shares: Replicates = wins / negatives[:, -1] ** 2
+        return shares
+
+    return areas
 
 
-def mean_of(replicates: Mapping[Key, Replicates], keys: list[Key]) -> Replicates:
-    """Mean of several measures on each bootstrap sample."""
-    return np.mean([replicates[key] for key in keys], axis=0)
-
-
-def interval(replicates: Replicates, level: float = LEVEL) -> tuple[float, float]:
-    """Return the confidence interval of a measure at a level."""
+def interval(replicates: Replicates) -> list[float] | None:
+    """Return the confidence interval of a measure; None if it has no value on any sample."""
     kept = replicates[~np.isnan(replicates)]
-    if not len(kept):
-        return float("nan"), float("nan")
-    low, high = np.quantile(kept, [(1 - level) / 2, (1 + level) / 2])
-    return float(low), float(high)
+    return np.quantile(kept, [(1 - LEVEL) / 2, (1 + LEVEL) / 2]).tolist() if len(kept) else None

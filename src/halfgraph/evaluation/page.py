@@ -9,6 +9,7 @@ from halfgraph.evaluation.charts import charts, reliability_charts, svg
 from halfgraph.evaluation.report import Table, error_table, notes, tables
 from halfgraph.evaluation.results import Row
 
+BOXES = '<p class="faint">Boxed: query types with hard negatives.</p>'
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2126; --paper: #fff; --faint: #5d6670; --line: #d9dee3; --strip: #f5f7f9; }
 @media (prefers-color-scheme: dark) {
@@ -54,7 +55,7 @@ def page(
     """Return the page: summary, charts, tables, how to read them, and provenance."""
     first, *others = tables(rows)
     pictures = [
-        f"<h2>{escape(bars.title)}</h2>\n<figure>{svg(bars)}</figure>{_boxes(bool(bars.boxed))}"
+        f"<h2>{escape(bars.title)}</h2>\n<figure>{svg(bars)}</figure>{BOXES if bars.boxed else ''}"
         for bars in charts(rows)
     ]
     body = [
@@ -79,20 +80,13 @@ def page(
     )
 
 
-def _boxes(boxed: bool) -> str:
-    return '<p class="faint">Boxed: query types with hard negatives.</p>' if boxed else ""
-
-
 def html_table(table: Table) -> str:
     """Return a table as HTML, the best figures in bold."""
-    best = set(table.best)
     head = "".join(f"<th>{escape(column)}</th>" for column in table.columns)
     lines = []
     for line in range(len(table.rows)):
-        cells = [
-            f"<td{' class=best' if (line, column) in best else ''}>{escape(table.text(line, column))}</td>"
-            for column in range(len(table.columns))
-        ]
+        marks = [" class=best" if (line, column) in table.best else "" for column in range(len(table.columns))]
+        cells = [f"<td{mark}>{escape(table.text(line, column))}</td>" for column, mark in enumerate(marks)]
         lines.append(f"<tr>{''.join(cells)}</tr>")
     inner = f"<table><thead><tr>{head}</tr></thead><tbody>\n{chr(10).join(lines)}\n</tbody></table>"
     return f'<h2>{escape(table.title)}</h2>\n<div class="wide">{inner}</div>'

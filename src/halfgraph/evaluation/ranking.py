@@ -23,9 +23,8 @@ from halfgraph.workload.sampling import Questions
 
 CHUNK = 1 << 23  # scores in memory at a time, for each thread: 32 MB
 HITS = (1, 3, 10)
-Watch = Callable[
-    ["ScoredQuestions", slice, Scores], None
-]  # called in order with rows and their scores (rows, entities)
+# Called in order with rows and their scores (rows, entities).
+Watch = Callable[["ScoredQuestions", slice, Scores], None]
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,8 @@ def score_questions(
     watch: Watch | None = None,
 ) -> ScoredQuestions:
     """Score and rank questions; memory grows with the answers and negatives, not with the entities."""
-    scored = _empty_columns(questions)
-    hard, easy = _sets(questions.hard, len(questions)), _sets(questions.easy, len(questions))
+    scored = empty_columns(questions)
+    hard, easy = sets_of(questions, "hard"), sets_of(questions, "easy")
 
     def score_rows(rows: slice) -> int:
         scores = predictor.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
@@ -79,27 +78,20 @@ def score_questions(
     return scored
 
 
-def _empty_columns(questions: Questions) -> ScoredQuestions:
-    count, hard = len(questions), _size(questions.hard)
-    return ScoredQuestions(
-        questions,
-        answer=np.zeros(count, np.float32),
-        negative=np.zeros(count, np.float32),
-        hard_negative=np.zeros(count, np.float32),
-        negatives=np.zeros(_size(questions.negatives), np.float32),
-        hard_negatives=np.zeros(_size(questions.hard_negatives), np.float32),
-        above=np.zeros(hard, np.int32),
-        equal=np.zeros(hard, np.int32),
-        recovered=np.zeros(count, np.float64),
-    )
+def empty_columns(questions: Questions) -> ScoredQuestions:
+    """Return columns of zeros for scores and ranks."""
+    rows, hard = len(questions), len(sets_of(questions, "hard").values)
+    columns: dict[str, Any] = {name: np.zeros(rows, np.float32) for name in ("answer", "negative", "hard_negative")}
+    for name in ("negatives", "hard_negatives"):
+        columns[name] = np.zeros(len(sets_of(questions, name).values), np.float32)
+    columns |= {"above": np.zeros(hard, np.int32), "equal": np.zeros(hard, np.int32), "recovered": np.zeros(rows)}
+    return ScoredQuestions(questions, **columns)
 
 
-def _sets(sets: Ragged | None, count: int) -> Ragged:
-    return Ragged(np.empty(0, np.int32), np.zeros(count + 1, np.int64)) if sets is None else sets
-
-
-def _size(sets: Ragged | None) -> int:
-    return 0 if sets is None else len(sets.values)
+def sets_of(questions: Questions, name: str) -> Ragged:
+    """Return the sets of each question by name (hard, easy, negatives, hard_negatives); empty if it has none."""
+    sets: Ragged | None = getattr(questions, name)
+    return Ragged(np.empty(0, np.int32), np.zeros(len(questions) + 1, np.int64)) if sets is None else sets
 
 
 def _store_scores(scored: ScoredQuestions, rows: slice, scores: Scores) -> None:
@@ -111,11 +103,10 @@ def _store_scores(scored: ScoredQuestions, rows: slice, scores: Scores) -> None:
         entities = getattr(questions, name)[rows]
         getattr(scored, name)[rows] = np.where(entities >= 0, scores[order, np.maximum(entities, 0)], 0.0)
     for name in ("negatives", "hard_negatives"):
-        sets = getattr(questions, name)
-        if sets is not None:
-            offsets = sets.offsets[rows.start : rows.stop + 1]
-            values = slice(int(offsets[0]), int(offsets[-1]))
-            getattr(scored, name)[values] = scores[np.repeat(order, np.diff(offsets)), sets.values[values]]
+        sets = sets_of(questions, name)
+        offsets = sets.offsets[rows.start : rows.stop + 1]
+        values = slice(int(offsets[0]), int(offsets[-1]))
+        getattr(scored, name)[values] = scores[np.repeat(order, np.diff(offsets)), sets.values[values]]
 
 
 def _store_ranks(scored: ScoredQuestions, rows: slice, scores: Scores, easy: Ragged, hard: Ragged) -> None:
@@ -139,7 +130,7 @@ def missing_triples(
     questions: Questions, whole: KnowledgeGraph, known: KnowledgeGraph, threads: int | None = None
 ) -> NDArray[np.int8]:
     """Return for each hard answer the fewest missing triples on a path to it; -1 if there is no path."""
-    hard = _sets(questions.hard, len(questions))
+    hard = sets_of(questions, "hard")
     fewest = np.zeros(len(hard.values), dtype=np.int8)
     steps, edges, known_edges = questions.structure.program.arrays, edges_of(whole), edges_of(known)
     anchors, relations, values = contiguous(questions.anchors), contiguous(questions.relations), contiguous(hard.values)

@@ -1,7 +1,6 @@
 """Reliability of confidences on test questions: bins and the expected calibration error."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +18,24 @@ BINS = 10
 MOST, MOST_BY_LINKS = 2_000, 1_000  # questions of each structure; the modes that use links take longer
 
 
-@dataclass(frozen=True)
-class Reliability:
-    """Mean confidence, share of right answers and number of answers in each tenth of the confidence scale."""
+def reliability_bins(confidences: NDArray[np.float64], right: NDArray[np.bool_]) -> dict[str, list[Any]]:
+    """Mean confidence, share of right answers and number of answers in each tenth of the confidence scale.
 
-    confidence: Sequence[float]
-    right: Sequence[float]
-    answers: Sequence[int]
+    Empty bins are left out.
+    """
+    bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
+    inside = [bins == number for number in np.unique(bins)]
+    return {
+        "confidence": [round(float(confidences[own].mean()), 4) for own in inside],
+        "right": [round(float(right[own].mean()), 4) for own in inside],
+        "answers": [int(own.sum()) for own in inside],
+    }
 
-    @classmethod
-    def of(cls, confidences: NDArray[np.float64], right: NDArray[np.bool_]) -> "Reliability":
-        """Compute the bins of judged answers; empty bins are left out."""
-        bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
-        used = np.unique(bins)
-        return cls(
-            [round(float(confidences[bins == number].mean()), 4) for number in used],
-            [round(float(right[bins == number].mean()), 4) for number in used],
-            [int((bins == number).sum()) for number in used],
-        )
 
-    def error(self) -> float:
-        """Expected calibration error: the mean gap between confidence and share of right answers."""
-        gaps = np.abs(np.array(self.confidence) - np.array(self.right))
-        return float((gaps * self.answers).sum() / max(sum(self.answers), 1))
+def calibration_error(bins: Mapping[str, list[Any]]) -> float:
+    """Expected calibration error: the mean gap between confidence and share of right answers."""
+    gaps = np.abs(np.subtract(bins["confidence"], bins["right"]))
+    return float((gaps * bins["answers"]).sum() / max(sum(bins["answers"]), 1))
 
 
 def measure_reliability(
@@ -52,13 +46,12 @@ def measure_reliability(
     if mode not in calibration.curves or not graph.has_split:
         return {}
     predictor, most = predictors.predictor(mode, likely=True), MOST if mode == EMBEDDING else MOST_BY_LINKS
-    reliabilities: dict[str, Reliability] = {}
+    bins = {}
     for questions in sets:
         sample = questions.take(np.arange(min(len(questions), most)))
         scores, right = judge_answers(predictor, predictors.encoder, sample, graph)
         confidences = calibration.confidence(mode, questions.structure.query, scores)
         if confidences is not None and len(confidences):
-            reliabilities[questions.structure.short] = Reliability.of(confidences, right)
-    errors = {name: round(own.error(), 4) for name, own in reliabilities.items()}
-    bins = {name: {key: list(value) for key, value in vars(own).items()} for name, own in reliabilities.items()}
+            bins[questions.structure.short] = reliability_bins(confidences, right)
+    errors = {name: round(calibration_error(own), 4) for name, own in bins.items()}
     return {"calibration": {"ece": errors, "bins": bins}}

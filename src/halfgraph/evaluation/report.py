@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from halfgraph.errors import FolderError
 from halfgraph.evaluation.measures import HARD, TYPES
@@ -38,6 +39,7 @@ class Table:
 
 def tables(rows: Sequence[Row]) -> list[Table]:
     """Return all tables that compare the rows."""
+    ties = _by_name(rows, "Share of hard answers that tie with a non-answer", ("ties",), ORDER, digits=3, brief=False)
     every = [
         summary(rows),
         _by_name(rows, "ROC AUC by query type, %", ("auc",), TYPES, 100),
@@ -49,10 +51,7 @@ def tables(rows: Sequence[Row]) -> list[Table]:
         ),
         by_missing(rows),
         _by_name(rows, "Filtered MRR of easy answers (known ones)", ("easy",), ORDER, digits=3),
-        replace(  # neither high nor low is better
-            _by_name(rows, "Share of hard answers that tie with a non-answer", ("ties",), ORDER, digits=3, brief=False),
-            best=(),
-        ),
+        replace(ties, best=()),  # neither high nor low is better
     ]
     return [table for table in every if table.rows]
 
@@ -68,13 +67,10 @@ def summary(rows: Sequence[Row]) -> Table:
         *((f"Hits@{most}", ("macro", "hits", str(most)), 1, 3) for most in HITS),
     ]
     used = [figure for figure in figures if any(row.get(*figure[1]) is not None for row in rows)]
-    cells: list[list[Cell]] = [
-        [_with_margin(row, path, scale, digits) for _, path, scale, digits in used] for row in rows
-    ]
+    cells = [[_with_margin(row, path, scale, digits) for _, path, scale, digits in used] for row in rows]
     values = [[row.get(*path) for _, path, _, _ in used] for row in rows]
     names = [row.name + ("" if len(row.seeds) < 2 else f" ({len(row.seeds)} seeds)") for row in rows]
-    table = Table("Means over query types and structures", [], [])
-    return _arranged(table, names, [name for name, *_ in used], cells, values)
+    return _compare("Means over query types and structures", names, [name for name, *_ in used], cells, values)
 
 
 def _with_margin(row: Row, path: tuple[str, ...], scale: int, digits: int) -> str:
@@ -82,12 +78,6 @@ def _with_margin(row: Row, path: tuple[str, ...], scale: int, digits: int) -> st
     if value is None:
         return ""
     return f"{scale * value:.{digits}f}" + ("" if margin is None else f" ±{scale * margin:.{digits}f}")
-
-
-def _best(values: Sequence[float | None]) -> list[int]:
-    """Return the positions of the highest value; none if there is nothing to compare with."""
-    known = [value for value in values if value is not None]
-    return [position for position, value in enumerate(values) if value == max(known)] if len(known) > 1 else []
 
 
 def _by_name(
@@ -105,28 +95,30 @@ def _by_name(
     values = [[row.get(*path, name) for name in names] for row in rows]
     for own in values:
         known = [value for value in own if value is not None]
-        own.append(sum(known) / len(known) if len(known) == len(names) and names else None)
-    cells: list[list[Cell]] = [[None if value is None else scale * value for value in own] for own in values]
-    table = Table(title, [], [], digits, brief)
-    heads = [*map(short_name, names), "mean"]
-    return _arranged(table, [row.name for row in rows], heads, cells, values) if names else table
+        own.append(sum(known) / len(known) if names and len(known) == len(names) else None)
+    cells = [[None if value is None else scale * value for value in own] for own in values]
+    heads = [*map(short_name, names), "mean"] if names else []
+    return _compare(title, [row.name for row in rows], heads, cells, values, digits=digits, brief=brief)
 
 
-def _arranged(
-    table: Table,
+def _compare(
+    title: str,
     names: Sequence[str],
     heads: Sequence[str],
     cells: Sequence[Sequence[Cell]],
     values: Sequence[Sequence[float | None]],
+    **options: Any,
 ) -> Table:
-    """Fill a table with cells by row and heading and mark the best of each heading; few rows become columns."""
-    best = [(line, column) for column in range(len(heads)) for line in _best([own[column] for own in values])]
-    if len(names) > FEW:
-        lines: list[list[Cell]] = [[name, *own] for name, own in zip(names, cells, strict=True)]
-        shifted = [(line, column + 1) for line, column in best]
-        return replace(table, columns=["", *heads], rows=lines, best=shifted)
-    across: list[list[Cell]] = [[head, *(own[column] for own in cells)] for column, head in enumerate(heads)]
-    return replace(table, columns=["", *names], rows=across, best=[(column, line + 1) for line, column in best])
+    """Table of cells by row and heading, the best values of each heading marked; few rows become columns."""
+    best = []
+    for column in range(len(heads)):
+        known = {line: value for line, own in enumerate(values) if (value := own[column]) is not None}
+        best += [(line, column) for line in known if len(known) > 1 and known[line] == max(known.values())]
+    if len(names) > FEW and heads:
+        lines = [[name, *own] for name, own in zip(names, cells, strict=True)]
+        return Table(title, ["", *heads], lines, **options, best=[(line, column + 1) for line, column in best])
+    across = [[head, *(own[column] for own in cells)] for column, head in enumerate(heads)]
+    return Table(title, ["", *names], across, **options, best=[(column, line + 1) for line, column in best])
 
 
 def short_name(name: str) -> str:
@@ -187,31 +179,26 @@ def markdown(title: str, rows: Sequence[Row], lead: Iterable[str] = ()) -> str:
 
 def markdown_table(table: Table) -> str:
     """Return a table as Markdown, the best figures in bold."""
-    best = set(table.best)
-    head = [f"| {' | '.join(column.replace('|', '/') for column in table.columns)} |"]
-    head.append("|" + "|".join("---" if column == 0 else "---:" for column in range(len(table.columns))) + "|")
+    lines = [[column.replace("|", "/") for column in table.columns]]
     for line in range(len(table.rows)):
-        cells = [table.text(line, column) for column in range(len(table.columns))]
-        marked = [f"**{cell}**" if (line, column) in best else cell for column, cell in enumerate(cells)]
-        head.append(f"| {' | '.join(marked)} |")
-    return "\n".join(head)
+        cells = enumerate(table.text(line, column) for column in range(len(table.columns)))
+        lines.append([f"**{cell}**" if (line, column) in table.best else cell for column, cell in cells])
+    head, *body = (f"| {' | '.join(cells)} |" for cells in lines)
+    return "\n".join([head, f"|---|{'---:|' * (len(table.columns) - 1)}", *body])
 
 
 def require_writable(path: Path) -> None:
     """Create the parent folder; raise FolderError if the file cannot be written, before hours of measuring."""
+    advice = "Choose another place."
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise _unwritable(path, error.strerror or str(error)) from error
+        raise FolderError(path, f"cannot be written: {error.strerror or error}", advice=advice) from error
     if path.is_dir():
-        raise _unwritable(path, "it is a folder")
+        raise FolderError(path, "cannot be written: it is a folder", advice=advice)
 
 
 def write_report(path: Path, text: str) -> None:
     """Write a report so that the file has the old text or the new one, never a part of it."""
     require_writable(path)
     write_atomically(path, text)
-
-
-def _unwritable(path: Path, why: str) -> FolderError:
-    return FolderError(path, f"cannot be written: {why}", advice="Choose another place.")

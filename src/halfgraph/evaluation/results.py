@@ -1,12 +1,13 @@
 """The figures of a predictor as plain values (printed by --json), and rows that compare several runs."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from halfgraph.evaluation.bootstrap import LEVEL, SAMPLES, Replicates, interval, mean_of, resample
+from halfgraph.evaluation.bootstrap import LEVEL, SAMPLES, Replicates, interval, resample
 from halfgraph.evaluation.measures import HARD, TYPES, Key, all_measures
 from halfgraph.evaluation.questions import EvaluationSet
 from halfgraph.evaluation.ranking import HITS, Watch, score_questions
@@ -15,43 +16,6 @@ from halfgraph.prediction.baselines import NEIGHBOUR_VOTE
 
 Figures = Mapping[str, Any]
 Progress = Callable[[int], None]  # number of questions done since the last call
-
-
-@dataclass
-class MeasuredValues:
-    """The values of the measures, and their values on bootstrap samples."""
-
-    values: dict[Key, float] = field(default_factory=dict)
-    replicates: dict[Key, Replicates] = field(default_factory=dict)
-
-    def names(self, measure: str) -> list[str]:
-        """Return the structures or query types that have a measure; the paper's types in its order."""
-        names = [name for own, name in self.values if own == measure]
-        return sorted(names, key=TYPES.index) if measure in ("auc", "apr") else names
-
-    def by_name(self, measure: str) -> dict[str, float]:
-        """Return a measure by structure or query type."""
-        return {name: self.values[measure, name] for name in self.names(measure)}
-
-    def intervals(self, measure: str) -> dict[str, list[float] | None]:
-        """Return the confidence intervals of a measure by structure or query type."""
-        return {name: _interval(self.replicates[measure, name]) for name in self.names(measure)}
-
-    def mean(self, measure: str, suffix: str = "") -> float | None:
-        """Mean over the structures or query types with a suffix; None if there are none."""
-        values = [value for name, value in self.by_name(measure).items() if name.endswith(suffix)]
-        return float(np.mean(values)) if values else None
-
-    def mean_interval(self, measure: str, suffix: str = "") -> list[float] | None:
-        """Confidence interval of `mean`."""
-        keys = [(measure, name) for name in self.names(measure) if name.endswith(suffix)]
-        return _interval(mean_of(self.replicates, keys)) if keys else None
-
-
-def _interval(replicates: Replicates) -> list[float] | None:
-    """Return an interval; None if too few questions have a value."""
-    ends = list(interval(replicates))
-    return None if np.isnan(ends).any() else ends
 
 
 def evaluate(
@@ -64,69 +28,56 @@ def evaluate(
     watch: Watch | None = None,
     progress: Progress = lambda _: None,
 ) -> dict[str, Any]:
-    """Measure a predictor, one structure at a time to bound memory."""
-    measured, answers = MeasuredValues(), {}
+    """Measure a predictor, one structure at a time to bound memory; return the documented JSON."""
+    values: dict[Key, float] = {}
+    replicates: dict[Key, Replicates] = {}
+    answers = {}
     for own, missing in zip(questions.sets, questions.missing, strict=True):
         measures = all_measures(score_questions(predictor, own, threads=threads, watch=watch), missing)
-        measured.values |= {key: measure.value() for key, measure in measures.items()}
-        measured.replicates |= resample(measures, seed, samples)
+        values |= {key: measure.value() for key, measure in measures.items()}
+        replicates |= resample(measures, seed, samples)
         numbers, counts = np.unique(missing, return_counts=True)
         answers[own.structure.short] = dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
         progress(len(own))
-    return _figures(predictor.name, measured, questions, answers, samples)
-
-
-def _figures(
-    name: str,
-    measured: MeasuredValues,
-    questions: EvaluationSet,
-    answers: Mapping[str, Mapping[str, int]],
-    samples: int,
-) -> dict[str, Any]:
-    """Arrange the measures as the documented JSON."""
-    missing = sorted({measure.partition("/")[2] for measure, _ in measured.values if measure.startswith("mrr/")})
-    figures = {
-        "name": name,
-        **_main_figures(measured.by_name, measured.mean),
-        "by_missing": {
-            number: {
-                **_ranking_figures(measured.by_name, f"/{number}"),
-                "answers": {short: counts[number] for short, counts in answers.items() if number in counts},
-            }
-            for number in missing
-        },
-        "easy": measured.by_name("easy"),
-        "ties": measured.by_name("ties"),
-        "questions": questions.counts,
-        "split": questions.split,
-        "source": questions.source,
-    }
+    figures = {"name": predictor.name, **_figures(values, lambda keys: float(np.mean([values[key] for key in keys])))}
+    for number, by_missing in figures["by_missing"].items():
+        by_missing["answers"] = {short: counts[number] for short, counts in answers.items() if number in counts}
+    figures |= {"ties": {short: value for (measure, short), value in values.items() if measure == "ties"}}
+    figures |= {"questions": questions.counts, "split": questions.split, "source": questions.source}
     if samples:
-        figures["intervals"] = {
-            "level": LEVEL,
-            "drawn_again": samples,
-            **_main_figures(measured.intervals, measured.mean_interval),
-            "by_missing": {number: _ranking_figures(measured.intervals, f"/{number}") for number in missing},
-            "easy": measured.intervals("easy"),
-        }
+        of_means = _figures(values, lambda keys: interval(np.mean([replicates[key] for key in keys], axis=0)))
+        figures["intervals"] = {"level": LEVEL, "drawn_again": samples, **of_means}
     return figures
 
 
-def _main_figures(by_name: Callable[[str], Any], mean: Callable[..., Any]) -> dict[str, Any]:
+def _figures(keys: Collection[Key], mean_of: Callable[[list[Key]], Any]) -> dict[str, Any]:
+    """Arrange the measures, or their intervals; `mean_of` gives the mean of several measures."""
+
+    def chosen(measure: str) -> list[Key]:
+        own = [key for key in keys if key[0] == measure]
+        return sorted(own, key=lambda key: TYPES.index(key[1])) if measure in ("auc", "apr") else own
+
+    def by_name(measure: str) -> dict[str, Any]:
+        return {key[1]: mean_of([key]) for key in chosen(measure)}
+
+    def mean(measure: str, suffix: str = "") -> Any:
+        own = [key for key in chosen(measure) if key[1].endswith(suffix)]
+        return mean_of(own) if own else None
+
+    def ranking(suffix: str) -> dict[str, Any]:
+        hits = {str(most): by_name(f"hits@{most}{suffix}") for most in HITS}
+        return {"mrr": by_name("mrr" + suffix), "hits": hits}
+
     paper = {measure: {"all": mean(measure), "hard": mean(measure, HARD)} for measure in ("auc", "apr")}
     hits = {str(most): mean(f"hits@{most}") for most in HITS}
+    missing = sorted({measure.partition("/")[2] for measure, _ in keys if measure.startswith("mrr/")})
     return {
         "auc": by_name("auc"),
         "apr": by_name("apr"),
         "macro": {**paper, "mrr": mean("mrr"), "hits": hits, "easy": mean("easy")},
-        **_ranking_figures(by_name, ""),
-    }
-
-
-def _ranking_figures(by_name: Callable[[str], Any], suffix: str) -> dict[str, Any]:
-    return {
-        "mrr": by_name("mrr" + suffix),
-        "hits": {str(most): by_name(f"hits@{most}{suffix}") for most in HITS},
+        **ranking(""),
+        "by_missing": {number: ranking(f"/{number}") for number in missing},
+        "easy": by_name("easy"),
     }
 
 
@@ -141,7 +92,6 @@ class Measured:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it was not trained."""
         return self.seed is None
 
 
@@ -157,7 +107,6 @@ class Row:
 
     @property
     def is_baseline(self) -> bool:
-        """Whether it was not trained."""
         return not self.seeds
 
     def get(self, *path: str) -> float | None:
@@ -189,11 +138,8 @@ def _row(runs: list[Measured]) -> Row:
     seeds = tuple(run.seed for run in runs if run.seed is not None)
     if len(runs) == 1:
         return Row(runs[0].row, figures[0], None, seeds, runs[0].about)
-    return Row(runs[0].row, _aggregate(figures, np.mean), _aggregate(figures, _deviation), seeds, runs[0].about)
-
-
-def _deviation(values: list[float]) -> float:
-    return float(np.std(values, ddof=1))
+    spread = _aggregate(figures, partial(np.std, ddof=1))
+    return Row(runs[0].row, _aggregate(figures, np.mean), spread, seeds, runs[0].about)
 
 
 def _aggregate(figures: Sequence[Any], how: Callable[[list[float]], Any]) -> dict[str, Any]:
@@ -216,17 +162,14 @@ def baseline_remarks(rows: Sequence[Row]) -> list[str]:
     vote = next((row for row in rows if row.name == NEIGHBOUR_VOTE and row.is_baseline), None)
     if vote is None or not trained:
         return []
+    who = trained[0].name if len(trained) == 1 else "every row"
     remarks = []
     for measure, title in (("mrr", "MRR"), ("auc", "AUC")):
         ahead = []
-        for name in vote.figures[measure]:
-            own = vote.get(measure, name)
+        for name, own in vote.figures[measure].items():
             best = max((value for row in trained if (value := row.get(measure, name)) is not None), default=None)
             if own is not None and best is not None and own > best:
                 ahead.append(f"{name} ({own:.3f} against {best:.3f})")
-        if ahead:
-            who = trained[0].name if len(trained) == 1 else "every row"
-            remarks.append(
-                f"The neighbour vote, without training, is better than {who} by {title} on {', '.join(ahead)}."
-            )
+        better = f"The neighbour vote, without training, is better than {who} by {title} on {', '.join(ahead)}."
+        remarks += [better] if ahead else []
     return remarks

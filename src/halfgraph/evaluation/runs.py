@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,6 @@ def open_questions(
         yield sample_questions(graph, split, limit, seed)
 
 
-@dataclass(frozen=True)
-class EvaluatedRun:
-    """A run to evaluate: its folder, its model's name, the name of its row in tables, and the model."""
-
-    path: Path
-    model: str
-    row: str
-    encoder: Encoder
-
-
 def row_names(settings: Mapping[Path, Any]) -> dict[Path, str]:
     """Name the row of each run by its model, and by its folder too if the same model has several settings."""
     by_model: dict[str, list[Any]] = {}
@@ -60,7 +50,10 @@ def row_names(settings: Mapping[Path, Any]) -> dict[Path, str]:
 
 
 def measure_run(
-    run: EvaluatedRun,
+    run: Path,
+    encoder: Encoder,
+    model: str,
+    row: str,
     graph: Graph,
     questions: EvaluationSet,
     mode: str,
@@ -71,15 +64,15 @@ def measure_run(
     progress: Progress = lambda *_: None,
 ) -> Measured:
     """Measure a run in a mode, with the reliability of its confidences."""
-    provenance = read_provenance(run.path)
-    predictors = Predictors.load(run.path, run.encoder, graph.train)
-    predictor = predictors.predictor(predictors.choose(mode), run.row)
-    show = _progress_of(str(run.path), progress)
+    provenance = read_provenance(run)
+    predictors = Predictors.load(run, encoder, graph.train)
+    predictor = predictors.predictor(predictors.choose(mode), row)
+    show = partial(progress, str(run))
     figures = evaluate(predictor, questions, seed=seed, threads=threads, watch=watch, progress=show)
-    figures |= measure_reliability(run.path, mode, predictors, questions.sets, graph)
+    figures |= measure_reliability(run, mode, predictors, questions.sets, graph)
     kept: dict[str, Any] = {key: provenance[key] for key in KEPT if key in provenance}
-    figures |= {"run": str(run.path), "seed": provenance["seed"], "model": run.model, "mode": mode, **kept}
-    return Measured(run.row, figures, int(provenance["seed"]), kept)
+    figures |= {"run": str(run), "seed": provenance["seed"], "model": model, "mode": mode, **kept}
+    return Measured(row, figures, int(provenance["seed"]), kept)
 
 
 def measure_baselines(
@@ -93,14 +86,10 @@ def measure_baselines(
     """Measure popularity and neighbour vote."""
     measured = []
     for predictor in (popularity(graph.train), neighbour_vote(graph.train)):
-        show = _progress_of(predictor.name, progress)
+        show = partial(progress, predictor.name)
         figures = evaluate(predictor, questions, seed=seed, threads=threads, progress=show)
         measured.append(Measured(predictor.name, figures))
     return measured
-
-
-def _progress_of(name: str, progress: Progress) -> Callable[[int], None]:
-    return lambda done: progress(name, done)
 
 
 def to_json(measured: Sequence[Measured], rows: Sequence[Row]) -> dict[str, Any]:

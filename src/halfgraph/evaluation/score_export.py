@@ -5,7 +5,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from halfgraph.evaluation.ranking import ScoredQuestions, Watch
+from halfgraph.evaluation.ranking import ScoredQuestions, Watch, sets_of
 from halfgraph.prediction.base import Scores
 from halfgraph.workload.jsonl import lines_of
 from halfgraph.workload.nested import GraphNames
@@ -35,17 +35,15 @@ def _scores(scored: ScoredQuestions, row: int) -> dict[str, Any]:
         if getattr(questions, name)[row] >= 0:
             scores[name] = float(getattr(scored, name)[row])
     for name in ("negatives", "hard_negatives"):
-        sets = getattr(questions, name)
-        if sets is not None and len(sets[row]):
-            scores[name] = getattr(scored, name)[sets.offsets[row] : sets.offsets[row + 1]].tolist()
+        offsets = sets_of(questions, name).offsets
+        if offsets[row] < offsets[row + 1]:
+            scores[name] = getattr(scored, name)[offsets[row] : offsets[row + 1]].tolist()
     return scores
 
 
 def _ranks(scored: ScoredQuestions, row: int, names: GraphNames) -> dict[str, float]:
     """Return the filtered rank of each hard answer, by its name."""
-    hard = scored.questions.hard
-    if hard is None:
-        return {}
+    hard = sets_of(scored.questions, "hard")
     own = slice(hard.offsets[row], hard.offsets[row + 1])
     ranks = 1.0 + scored.above[own] + scored.equal[own] / 2.0
     return {names.entity_name(int(entity)): rank for entity, rank in zip(hard[row], ranks.tolist(), strict=True)}

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from halfgraph.evaluation.measures import HARD, paper_measures
 from halfgraph.evaluation.metrics import require_finite
-from halfgraph.evaluation.ranking import ScoredQuestions
+from halfgraph.evaluation.ranking import ScoredQuestions, empty_columns, sets_of
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder, cosine
 from halfgraph.prediction.calibration_fitting import held_out_questions
-from halfgraph.query.exact import Ragged
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.loop import Validate
 from halfgraph.workload.folder import Workload
@@ -23,7 +22,7 @@ from halfgraph.workload.negatives import NegativeCounts, fresh_negatives
 from halfgraph.workload.sampling import Questions
 
 SAMPLED = 1_000  # validation questions of each structure, if there is no workload
-CHUNK = 256  # questions scored against all entities at a time
+CHUNK = 1 << 16  # pairs of a question and an entity scored at a time
 ENCODED = 4096  # questions encoded at a time
 
 
@@ -54,15 +53,9 @@ def validator(questions: Sequence[Questions]) -> Validate | None:
 
     def validate(encoder: Encoder) -> dict[str, Any]:
         scores = paper_scores(encoder, questions)
-        macro = scores.macro()
-        return {
-            "score": macro["auc"]["all"],
-            "auc": macro["auc"]["all"],
-            "auc_hard": macro["auc"]["hard"],
-            "apr": macro["apr"]["all"],
-            "apr_hard": macro["apr"]["hard"],
-            "by_type": dict(scores.auc),
-        }
+        auc, apr = scores.macro().values()
+        means = {"auc": auc["all"], "auc_hard": auc["hard"], "apr": apr["all"], "apr_hard": apr["hard"]}
+        return {"score": auc["all"], **means, "by_type": dict(scores.auc)}
 
     return validate
 
@@ -100,21 +93,23 @@ def paper_scores(encoder: Encoder, sets: Iterable[Questions]) -> PaperScores:
 
 def score_negatives(encoder: Encoder, questions: Questions) -> ScoredQuestions:
     """Score the answers and negatives of the questions by cosine; ranks are left empty."""
-    vectors = query_embeddings(encoder, questions)
-    answer = _pair_scores(encoder, vectors, questions.answers)
-    require_finite(answer, questions.structure.name)
-    empty = np.empty(0, np.int32)
-    return ScoredQuestions(
-        questions,
-        answer,
-        _pair_scores(encoder, vectors, questions.negative),
-        _pair_scores(encoder, vectors, questions.hard_negative),
-        _set_scores(encoder, vectors, questions.negatives),
-        _set_scores(encoder, vectors, questions.hard_negatives),
-        above=empty,
-        equal=empty,
-        recovered=np.empty(0),
-    )
+    vectors, every = query_embeddings(encoder, questions), encoder.entities.embeddings()
+    scored = empty_columns(questions)
+
+    def score(name: str, rows: NDArray[np.int64], entities: NDArray[np.int32]) -> None:
+        for first in range(0, len(rows), CHUNK):
+            pairs = slice(first, first + CHUNK)
+            ids = torch.from_numpy(np.maximum(entities[pairs], 0).astype(np.int64)).to(vectors.device)
+            queries = vectors[torch.from_numpy(rows[pairs]).to(vectors.device)]
+            getattr(scored, name)[pairs] = cosine(queries, every[ids][:, None])[:, 0].cpu().numpy()
+
+    for name, column in (("answer", "answers"), ("negative", "negative"), ("hard_negative", "hard_negative")):
+        score(name, np.arange(len(questions)), getattr(questions, column))
+    for name in ("negatives", "hard_negatives"):
+        sets = sets_of(questions, name)
+        score(name, np.repeat(np.arange(len(questions)), sets.sizes()), sets.values)
+    require_finite(scored.answer, questions.structure.name)
+    return scored
 
 
 def query_embeddings(encoder: Encoder, questions: Questions) -> torch.Tensor:
@@ -122,23 +117,3 @@ def query_embeddings(encoder: Encoder, questions: Questions) -> torch.Tensor:
     chunks = [slice(first, first + ENCODED) for first in range(0, len(questions), ENCODED)]
     queries = (questions.structure.fill(questions.anchors[rows], questions.relations[rows]) for rows in chunks)
     return F.normalize(torch.cat([encoder.encode([query])[0] for query in queries]), dim=-1)
-
-
-def _pair_scores(encoder: Encoder, vectors: torch.Tensor, entities: NDArray[np.int32]) -> NDArray[np.float32]:
-    """Cosine of each question with its entity (n,); meaningless where the entity is -1."""
-    ids = torch.from_numpy(np.maximum(entities, 0).astype(np.int64)).to(vectors.device)
-    scores: NDArray[np.float32] = cosine(vectors, encoder.entities(ids)[:, None])[:, 0].cpu().numpy()
-    return scores
-
-
-def _set_scores(encoder: Encoder, vectors: torch.Tensor, sets: Ragged | None) -> NDArray[np.float32]:
-    """Cosine of each question with the entities of its set, concatenated."""
-    if sets is None:
-        return np.empty(0, np.float32)
-    rows, every = np.flatnonzero(sets.sizes()), encoder.entities.embeddings()
-    scores = [np.empty(0, np.float32)]
-    for first in range(0, len(rows), CHUNK):
-        chunk = rows[first : first + CHUNK]
-        cosines = cosine(vectors[torch.from_numpy(chunk).to(vectors.device)], every).cpu().numpy()
-        scores += [own[sets[row]] for row, own in zip(chunk.tolist(), cosines, strict=True)]
-    return np.concatenate(scores)
