@@ -1,20 +1,69 @@
-"""`halfgraph ask`: answer SPARQL queries with a trained run, explain an answer, or list missing triples."""
+"""`halfgraph query` and `halfgraph ask`: answer SPARQL queries exactly, or with a trained run that also predicts."""
 
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from typer import Option
+from typer import Argument, Option
 
-from halfgraph.cli.options import Json, RunFolder, RunGraph, View
-from halfgraph.cli.output import note, print_answers, print_json, print_witness
-from halfgraph.cli.query import SPARQL, read_text, sparql_text
-from halfgraph.errors import SettingError
+from halfgraph.cli.options import GraphFolder, Json, RunFolder, RunGraph, View
+from halfgraph.cli.output import note, print_answers, print_json, print_table, print_witness
+from halfgraph.errors import InputError, SettingError
 from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
-    from halfgraph.answering.schema import Answers
+
+SPARQL = Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
+
+
+def query(
+    folder: GraphFolder,
+    sparql: Annotated[str, SPARQL],
+    view: View = "whole",
+    top: Annotated[int, Option(min=1, help="Number of answers to show.")] = 10,
+    json: Json = False,
+) -> None:
+    """Show how a SPARQL query is read, and answer it exactly.
+
+    Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
+    """
+    from halfgraph.graph.folder import Graph
+    from halfgraph.graph.store import open_store
+    from halfgraph.query.exact import Exact
+    from halfgraph.query.rendering import drawing, one_line
+    from halfgraph.query.structures import structure_name
+    from halfgraph.sparql.filters import passes_filters
+    from halfgraph.sparql.read import read
+    from halfgraph.sparql.rendering import to_sparql
+
+    graph = Graph.open(folder)
+    reading = read(_sparql_text(sparql), graph)
+    answers = Exact(graph.view(view)).answers(reading.query)
+    if reading.tests.elements:
+        store = open_store(graph, view)
+        answers = answers[passes_filters(store, reading.tests, reading.target, graph, answers.tolist())]
+    kept = answers[reading.offset :][: reading.limit]
+    names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
+    structure = structure_name(reading.query)
+    if json:
+        print_json(
+            {
+                "structure": structure,
+                "reads": one_line(reading.query, graph, reading.target),
+                "sparql": to_sparql(reading.query, graph, reading.target),
+                "tested_by_the_store": reading.restriction,
+                "answers": [{"entity": name, "label": label} for name, label in names],
+            }
+        )
+        return
+    note(drawing(reading.query, graph, reading.target))
+    if reading.restriction:
+        note(f"filtered by the store: {reading.restriction}")
+    title = f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure}"
+    print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
+    if len(names) > top:
+        note(f"... and {len(names) - top:,} more; --top N shows more")
 
 
 def ask(
@@ -49,7 +98,10 @@ def ask(
 
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """
+    from halfgraph.answering.proposals import write_proposed
     from halfgraph.api import load
+    from halfgraph.sparql.prefixes import Prefixes
+    from halfgraph.sparql.results import results_format, write_results
 
     if (sparql is None) == (batch is None):
         raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
@@ -57,38 +109,41 @@ def ask(
     if batch is not None:
         _batch(engine, batch, top, any_type)
         return
-    text = sparql_text(sparql or "-")
+    text = _sparql_text(sparql or "-")
     if explain is not None:
         witness = engine.explain(text, explain, mode=mode)
         print_json(witness.to_dict()) if json else print_witness(witness)
         return
     answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
     if missing_as is not None:
-        _write_missing(engine, answers, missing_as, run, text, mode)
+        witnesses = [engine.explain(text, answer.entity, mode=mode) for answer in answers.predicted]
+        count = write_proposed(missing_as, witnesses, str(run), text)
+        note(f"{count:,} missing triple{'s' * (count != 1)} written to {missing_as}")
     if format is not None:
-        from halfgraph.sparql.results import results_format, write_results
-
         sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(format)).decode())
     elif json:
         print_json(answers.to_dict())
     else:
-        from halfgraph.sparql.prefixes import Prefixes
-
         print_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
 
 
 def _batch(engine: "Engine", path: Path, top: int, any_type: bool) -> None:
     """Print the answers to each line of a file as a line of JSON."""
-    texts = [line for line in read_text(path).splitlines() if line.strip()]
+    texts = [line for line in _read_text(path).splitlines() if line.strip()]
     for first in range(0, len(texts), 1000):
         for answers in engine.ask_batch(texts[first : first + 1000], top, any_type=any_type):
             print_json(answers.to_dict())
 
 
-def _write_missing(engine: "Engine", answers: "Answers", path: Path, run: Path, text: str, mode: str | None) -> None:
-    """Write the triples that predicted answers lack to a file."""
-    from halfgraph.answering.proposals import write_proposed
+def _sparql_text(given: str) -> str:
+    """Return the text of a query given directly, as a file, or as - for standard input."""
+    if given == "-":
+        return sys.stdin.read()
+    return given if "{" in given or "\n" in given or not Path(given).is_file() else _read_text(Path(given))
 
-    witnesses = [engine.explain(text, answer.entity, mode=mode) for answer in answers.predicted]
-    count = write_proposed(path, witnesses, str(run), text)
-    note(f"{count:,} missing triple{'s' * (count != 1)} written to {path}")
+
+def _read_text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=path, advice="Pass SPARQL as UTF-8 text.") from error

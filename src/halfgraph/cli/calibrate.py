@@ -27,11 +27,7 @@ def calibrate(
         problem = "has no split, so there is no validation data to fit confidence on"
         raise SettingError("graph", problem, advice="Import it with --split 90/1/9, and train again.")
     with progress(json) as show:
-
-        def advance(task: str, total: int, more: int) -> None:
-            show(task, more=more, total=total)
-
-        calibration = fit(run, opened.graph, opened.encoder, seed, advance)
+        calibration = fit(run, opened.graph, opened.encoder, seed, show)
     rows = [
         {"mode": mode, "structure": name, "answers": curve.answers, "way": curve.way, "surest": max(curve.rates)}
         for mode, curves in calibration.curves.items()

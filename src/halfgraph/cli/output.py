@@ -45,11 +45,11 @@ def _format(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:,.4g}"
 
 
-def note(text: str) -> None:
-    """Print text for people on stderr; on a terminal, long lines are broken between words."""
-    if sys.stderr.isatty():
-        text = "\n".join(_wrap(line, shutil.get_terminal_size().columns) for line in text.split("\n"))
-    sys.stderr.write(text + "\n")
+def note(*texts: str) -> None:
+    """Print texts for people on stderr; on a terminal, long lines are broken between words."""
+    wrap = sys.stderr.isatty()
+    for line in (line for text in texts for line in text.split("\n")):
+        sys.stderr.write((_wrap(line, shutil.get_terminal_size().columns) if wrap else line) + "\n")
 
 
 def _wrap(line: str, width: int) -> str:
@@ -107,11 +107,10 @@ def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: boo
     if len(answers.known) > MAX_KNOWN:
         note(f"... and {len(answers.known) - MAX_KNOWN:,} more known answers; --json or --format gives them all")
     if answers.explanation.empty is not None:
-        note("\n" + _why_empty(answers.explanation.empty))
+        note("", *_why_empty(answers.explanation.empty))
     if answers.explanation.nodes:
-        note("\n" + "\n".join(_drawing(answers.explanation, heads)))
-    for text in answers.notes:
-        note(text)
+        note("", *_drawing(answers.explanation, heads))
+    note(*answers.notes)
 
 
 def _known_row(answer: "KnownAnswer", short: Callable[[str], str]) -> tuple[str, ...]:
@@ -121,13 +120,13 @@ def _known_row(answer: "KnownAnswer", short: Callable[[str], str]) -> tuple[str,
     return "known", ", ".join(cell.label for cell in cells), "", answer.type or "", name
 
 
-def _why_empty(empty: "EmptyReason") -> str:
-    text = "\n    ".join(["No exact answer: the graph has no match for", *empty.part])
+def _why_empty(empty: "EmptyReason") -> list[str]:
+    lines = ["No exact answer: the graph has no match for", *(f"    {pattern}" for pattern in empty.part)]
     if empty.without is None:
-        return text
+        return lines
     count, first = empty.without.count, [answer.label for answer in empty.without.some]
     labels = ", ".join(first + ["..."] * (count > len(first)))
-    return f"{text}\nWithout this the query has {count:,} answer{'s' * (count != 1)}: {labels}"
+    return [*lines, f"Without this the query has {count:,} answer{'s' * (count != 1)}: {labels}"]
 
 
 def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
@@ -178,5 +177,4 @@ def print_witness(witness: "Witness") -> None:
     values = ", ".join(f"{entity.variable} = {entity.label}" for entity in witness.witness)
     rows = [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples]
     print_table(title + (f", with {values}" if values else ""), ["subject", "relation", "object", ""], rows)
-    for text in witness.notes:
-        note(text)
+    note(*witness.notes)

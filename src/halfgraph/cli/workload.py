@@ -96,16 +96,16 @@ def _structures(names: str) -> "tuple[Structure, ...]":
 
 def _print_questions(made: "Workload") -> None:
     """Print tables of the questions by split and structure, and of the reasons for rejection."""
-    tallies = [(split, *row) for split, rows in made.description["tallies"].items() for row in rows.items()]
     train, held_out, reasons = [], [], Counter[str]()
-    for split, name, tally in tallies:
-        reasons.update(tally["rejected"])
-        questions, rejected = tally["questions"], sum(tally["rejected"].values())
-        if split == "train":
-            train.append((split, name, questions, rejected))
-        else:
-            means = tally.get("mean_easy", 0.0), tally.get("mean_hard", 0.0)
-            held_out.append((split, name, questions, *means, rejected))
+    for split, rows in made.description["tallies"].items():
+        for name, row in rows.items():
+            reasons.update(row["rejected"])
+            rejected = sum(row["rejected"].values())
+            if split == "train":
+                train.append((split, name, row["questions"], rejected))
+            else:
+                means = row.get("mean_easy", 0.0), row.get("mean_hard", 0.0)
+                held_out.append((split, name, row["questions"], *means, rejected))
     if train:
         print_table("Training questions", ["split", "structure", "questions", "rejected"], train)
     if held_out:
@@ -195,9 +195,8 @@ def import_(
     if verified is None:
         return
     if not (json or quiet):
-        note(f"{verified.equal:,} of {verified.queries:,} queries have exactly the answers that the graph gives")
-        for different in verified.different:
-            note(shown(different))
+        summary = f"{verified.equal:,} of {verified.queries:,} queries have exactly the answers that the graph gives"
+        note(summary, *map(shown, verified.different))
     if verified.equal < verified.queries:
         raise Exit(1)
 
