@@ -1,5 +1,6 @@
 """Templates: a text that was never parsed is read as the parser would read it."""
 
+import numpy as np
 import pytest
 
 from halfgraph.errors import HalfgraphError
@@ -51,6 +52,17 @@ def test_relations_are_names_of_a_template_too(graph):
     assert third is first
     assert names.entities == (graph.entities.find("city2"),)
     assert names.relations == (2 * graph.relations.find("roots"),)
+
+
+def test_a_batch_has_columns_in_place_of_names(graph):
+    templates = Templates(graph)
+    texts = [f"SELECT ?x {{ ?x <livesIn> <city{i}> }}" for i in range(5)]
+    template, _ = templates.template(texts[0])
+    names = [templates.template(text)[1] for text in texts]
+    entities, relations = (np.array([getattr(one, what) for one in names]).T for what in ("entities", "relations"))
+    query = template.filled(entities, relations).query
+    assert query.source.entity.tolist() == [graph.entities.find(f"city{i}") for i in range(5)]
+    assert query.relation.tolist() == [2 * graph.relations.find("livesIn") + 1] * 5
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
 
 def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
     template = items[0][1]
-    names = (np.array([getattr(one[2], what) for one in items], np.int32) for what in ("entities", "relations"))
+    names = (np.array([getattr(one[2], what) for one in items], np.int32).T for what in ("entities", "relations"))
     batch = compile_query(template.filled(*names).query)
     columns = (np.broadcast_to(ids, (len(items), ids.shape[1])) for ids in (batch.anchors, batch.relations))
     return QueryGroup([index for index, *_ in items], template.reading, QueryBatch(batch.program, *columns))

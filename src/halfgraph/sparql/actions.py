@@ -52,12 +52,8 @@ def _node(node_type: type[SyntaxNode]) -> Action:
     return _action(lambda span, *parts: node_type(*parts, span=span))
 
 
-def _modifier(name: str) -> Action:
-    return _action(lambda span, *parts: (name, parts, span[0]))
-
-
-def _single_modifier(name: str, convert: Callable[[Any], Any]) -> Action:
-    return _action(lambda span, part: (name, convert(part), span[0]))
+def _modifier(name: str, value: Callable[[Any], Any] = lambda parts: parts) -> Action:
+    return _action(lambda span, *parts: (name, value(parts), span[0]))
 
 
 def _path(operator: str) -> Action:
@@ -200,8 +196,8 @@ ACTIONS: dict[str, Action] = {
     "dataset": _action(lambda span, *parts: (" ".join(["FROM", *parts[:-1]]), replace(parts[-1], span=span))),
     "modifiers": _action(_modifiers),
     **{name: _modifier(name) for name in ("group_by", "having", "order_by")},
-    **{name: _single_modifier(name, lambda number: int(number.value)) for name in ("limit", "offset")},
-    "values_clause": _single_modifier("values", lambda values: values),
+    **{name: _modifier(name, lambda parts: int(parts[0].value)) for name in ("limit", "offset")},
+    "values_clause": _modifier("values", lambda parts: parts[0]),
     "order": _action(lambda _, *parts: (parts[-1], parts[0] == "DESC")),
     "template": _action(lambda _, *blocks: _elements(blocks)),
     "group": _action(lambda span, *parts: tree.Group(_elements(parts), span=span)),

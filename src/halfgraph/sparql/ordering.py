@@ -37,9 +37,8 @@ class Net:
                 if isinstance(name, str):
                     ends.setdefault(name, set()).add(end)
         neighbours = {name: frozenset(end for end in ends[name] if isinstance(end, str)) for name in ends}
-        return cls(
-            neighbours, frozenset({*anchored, *(name for name in ends if ends[name] - neighbours[name])}), target
-        )
+        with_entity = {name for name in ends if ends[name] - neighbours[name]}
+        return cls(neighbours, frozenset({*anchored, *with_entity}), target)
 
     @property
     def inner(self) -> list[str]:
@@ -55,30 +54,21 @@ class Net:
                 todo.extend((self.neighbours[name] & among) - found)
         return found
 
-    def hanging(self) -> tuple[str, str] | None:
-        """Return a variable that no order has room for, and the one that it hangs on.
+    def check(self, refuse: Refuse) -> None:
+        """Raise the error for the first variable that is not on a way from an entity to the target.
 
         There is an order exactly if no variable is cut off by removing one other, or the target, or the entities: an
         st-ordering of a graph without cut vertices (Lempel, Even and Cederbaum, 1967).
         """
-        inner = set(self.inner)
-        if cut := inner - self.reached(self.anchored, inner):
-            return min(cut, key=_rank), self.target
-        for name in self.inner:
-            rest = inner - {name}
-            if cut := rest - self.reached(self.anchored | self.neighbours[self.target], rest):
-                return min(cut, key=_rank), name
-        return None
-
-    def check(self, refuse: Refuse) -> None:
-        """Raise the error for the first variable that is not on a way from an entity to the target."""
-        inner = set(self.inner)
-        if cut := inner - self.reached(self.neighbours[self.target], inner):
+        inner, ends = set(self.inner), self.neighbours[self.target]
+        if cut := inner - self.reached(ends, inner):
             raise refuse("unconnected", min(cut, key=_rank), target=self.target)
         if not self.anchored:
             raise refuse("untied", self.target, through="")
-        if found := self.hanging():
-            raise refuse("untied", found[0], through=f" other than through {display(found[1])}")
+        for removed in (self.target, *self.inner):
+            rest = inner - {removed}
+            if cut := rest - self.reached(self.anchored if removed == self.target else self.anchored | ends, rest):
+                raise refuse("untied", min(cut, key=_rank), through=f" other than through {display(removed)}")
 
     def order(self) -> list[str]:
         """Return the first order by name, the target last; there is one if `check` raises nothing."""

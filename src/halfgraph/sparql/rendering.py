@@ -89,11 +89,9 @@ class Elements:
                 return tree.Filter(tree.Exists(self.group(group), negated=True))
 
     def entity(self, anchor: Anchor) -> Iri:
-        """Return the IRI of an entity."""
         return self.iri(self.graph.entities.name(int(anchor.entity)))
 
     def iri(self, name: str) -> Iri:
-        """Return the IRI of a name."""
         if isinstance(self.graph.namer.term(name), BlankNode):
             raise InputError(
                 f"{name} is a blank node, which a query cannot name",

@@ -80,7 +80,6 @@ class SourceText:
         return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
 
     def place_of(self, node: SyntaxNode | Token | None) -> Place | None:
-        """Return where a node or token begins."""
         return None if node is None else self.place(node.span[0])
 
     def text_of(self, node: SyntaxNode | Token) -> str:
@@ -165,7 +164,6 @@ class Scan:
         return Token(terminal, text, start, end, text if terminal == "LANGTAG" else None)
 
     def prefixed(self, text: str, start: int, end: int) -> Token:
-        """Return the token of a prefixed name."""
         prefix, _, local = text.partition(":")
         namespace = self.namespaces.get(prefix)
         if "\\" in local:

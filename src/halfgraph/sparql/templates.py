@@ -1,7 +1,7 @@
 """Templates: texts that differ only in their entities and relations are parsed and translated once."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from types import MappingProxyType
@@ -35,10 +35,10 @@ class Template:
     reading: Reading
     names: TextNames
 
-    def filled(self, names: TextNames) -> Reading:
-        """Return the reading of a text with other names."""
-        entity = dict(zip(self.names.entities, names.entities, strict=True))
-        relation = dict(zip(self.names.relations, names.relations, strict=True))
+    def filled(self, entities: Iterable[Column], relations: Iterable[Column]) -> Reading:
+        """Return the reading with other names: those of one text, or for each name a column of those of many."""
+        entity = dict(zip(self.names.entities, entities, strict=True))
+        relation = dict(zip(self.names.relations, relations, strict=True))
 
         def new_relation(old: Column) -> Column:
             forward, direction = int(old) & ~1, int(old) & 1
@@ -65,7 +65,7 @@ class Templates:
     def read(self, text: str) -> Reading:
         """Return what a text asks; it is parsed only if its template is new."""
         template, names = self.template(text)
-        return template.reading if names == template.names else template.filled(names)
+        return template.reading if names == template.names else template.filled(*names)
 
     def template(self, text: str) -> tuple[Template, TextNames]:
         """Return the template of a text and the names in it."""

@@ -2,16 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 from halfgraph.errors import SparqlError
-from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import TYPE
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union
 from halfgraph.sparql.names import Names
 from halfgraph.sparql.normalise import Among, Item, Items, OneOf, Test, Without, display, scoped, variables_of
 from halfgraph.sparql.ordering import Link, Net, directed
-from halfgraph.sparql.parse import Request
 from halfgraph.sparql.scanner import Place
 from halfgraph.sparql.syntax_tree import Iri, Span, Triple, Variable
 from halfgraph.sparql.unsupported import MOST_CHOICES, refused
@@ -39,23 +36,16 @@ def _simplest(parts: Sequence[Query], type_id: int | None) -> Query:
 
 
 @dataclass(frozen=True)
-class Translator:
-    """Translates the items of a request."""
+class Translator(Names):
+    """Translates the items of a request, whose names it looks up."""
 
-    graph: Graph
-    request: Request
     spans: Mapping[str, Span]  # where each variable first occurs
-
-    @cached_property
-    def names(self) -> Names:
-        return Names(self.graph, self.request)
 
     def error(self, feature: str, name: str, **fields: object) -> SparqlError:
         """Return the error for a variable, with the place where it first occurs."""
         return refused(feature, self.place(name), name=display(name), **fields)
 
     def place(self, name: str) -> Place | None:
-        """Return line and column of the first occurrence of a variable."""
         return self.request.source.place(self.spans[name][0]) if name in self.spans else None
 
     def nodes(self, items: Items, target: str) -> dict[str, Query]:
@@ -134,12 +124,12 @@ class Translator:
             raise refused("variable relation", source.place_of(predicate), name=f"?{predicate.name}")
         assert isinstance(predicate, Iri)
         if isinstance(subject, Iri) and isinstance(object_, Iri):
-            pattern = " ".join(map(self.names.shown, (subject, predicate, object_)))
+            pattern = " ".join(map(self.shown, (subject, predicate, object_)))
             raise refused("no variable in a pattern", source.place_of(triple), pattern=pattern)
         if subject == object_:
-            raise refused("loop", source.place_of(triple), name=self.names.shown(subject))
-        if predicate.value != TYPE or self.names.is_type_relation(object_):
-            link = self.names.term(subject), self.names.relation(predicate), self.names.term(object_)
+            raise refused("loop", source.place_of(triple), name=self.shown(subject))
+        if predicate.value != TYPE or self.is_type_relation(object_):
+            link = self.term(subject), self.relation(predicate), self.term(object_)
             patterns.links[link] = None
         elif isinstance(object_, Variable):
             raise refused("variable class", source.place_of(object_), name=display(object_.name))
@@ -148,11 +138,11 @@ class Translator:
 
     def add_type(self, subject: Variable, object_: Iri, patterns: Patterns) -> None:
         if not isinstance(object_, Iri) or not isinstance(subject, Variable):
-            raise self.names.literal(object_)
-        type_id, before = self.names.type_id(object_), patterns.types.get(subject.name)
+            raise self.literal(object_)
+        type_id, before = self.type_id(object_), patterns.types.get(subject.name)
         if before not in (None, type_id):
-            first = self.names.short(self.graph.types.names[before or 0])
-            fields = {"name": display(subject.name), "first": first, "second": self.names.shown(object_)}
+            first = self.short(self.graph.types.names[before or 0])
+            fields = {"name": display(subject.name), "first": first, "second": self.shown(object_)}
             raise refused("two classes", self.request.source.place_of(object_), **fields)
         patterns.types[subject.name] = type_id
 
@@ -169,7 +159,7 @@ class Translator:
             case Among():
                 if item.variable not in {**variables_of(items), target: None}:
                     raise refused("missing variable", self.request.source.place_of(item), name=item.variable)
-                anchors: list[Query] = [self.names.anchor(iri) for iri in item.iris]
+                anchors: list[Query] = [self.anchor(iri) for iri in item.iris]
                 if item.negated:
                     return item.variable, [Negate(anchor) for anchor in anchors]
                 return item.variable, anchors if len(anchors) == 1 else [Union(tuple(anchors))]
