@@ -7,7 +7,7 @@ import pytest
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.serving.examples import DEMO, from_file
+from halfgraph.serving.examples import demo_queries, from_file
 from halfgraph.serving.schema import Example
 from halfgraph.sparql.read import read
 
@@ -41,5 +41,7 @@ def test_an_unreadable_file_is_reported(tmp_path, text):
 
 
 def test_there_are_six_questions_about_the_demo_graph():
-    assert len(DEMO) == 6
-    assert all(title.endswith("?") and title[0].isupper() for title in DEMO)
+    queries = demo_queries()
+    assert len(queries) == 6
+    assert all(title.endswith("?") and title[0].isupper() for title in queries)
+    assert all(text.startswith("SELECT ") and text.endswith("}") for text in queries.values())

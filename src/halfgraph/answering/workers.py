@@ -52,9 +52,16 @@ class WorkerDied(Exception):
 class PoolBusy(HalfgraphError):
     """No worker can take a job in time."""
 
+    advice = "Try again in a second."
+
 
 class OutOfMemory(HalfgraphError):
     """A job needs more memory than it may have."""
+
+    advice = "Ask for less, or add a LIMIT."
+
+    def __init__(self) -> None:
+        super().__init__("the query needs more memory than allowed")
 
 
 class WorkerProcess:
@@ -209,7 +216,7 @@ class WorkerPool:
                 code = await self._in_thread(worker.exit_code)
                 await self._replace(worker)
                 if code in ABORTED:
-                    raise OutOfMemory("the query needs more memory than allowed") from None
+                    raise OutOfMemory from None
             else:
                 self._idle.put_nowait(worker)
                 return message

@@ -5,7 +5,6 @@ import logging
 import signal
 import socket
 import sys
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,9 +24,8 @@ from halfgraph.answering.workers import WorkerPool
 from halfgraph.errors import HalfgraphError, SettingError
 from halfgraph.serving import endpoint
 from halfgraph.serving.api import AppContext, response, router
-from halfgraph.serving.metrics import Metrics
-from halfgraph.serving.middleware import LOGS, AccessLog, BodyLimit
-from halfgraph.serving.problems import INTERNAL, Problem, Reply, problem_of
+from halfgraph.serving.middleware import LOGS, AccessLog, BodyLimit, Metrics
+from halfgraph.serving.problems import Problem, Reply, problem_of
 from halfgraph.serving.schema import Limits
 
 PAGE = Path(__file__).parent / "page"
@@ -36,7 +34,6 @@ NO_PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>halfgr
 <p>Available without it: <a href="/sparql">/sparql</a>, <a href="/api/info">/api/info</a>,
 <a href="/api/openapi.json">/api/openapi.json</a>.</p></html>
 """
-MALFORMED = ("json_invalid",)  # the body is not JSON at all
 MOST_CONNECTIONS = 1000
 METRICS = "text/plain; version=0.0.4"
 GRACE = 5.0  # seconds beyond the time limit of a query for requests to finish at shutdown
@@ -76,7 +73,7 @@ def application(context: AppContext, log: str = "plain", page: Path = PAGE) -> A
 
 
 def _http_error(_: Request, error: Any) -> Response:
-    """Errors of the framework: an unknown path, a method that is not allowed."""
+    """An unknown path, or a method that is not allowed."""
     advice = {404: "The paths are listed in /api/openapi.json.", 405: "Use GET or POST."}.get(error.status_code)
     return response(Problem(error.status_code, str(error.detail), advice=advice, headers=error.headers).reply())
 
@@ -85,25 +82,19 @@ def _invalid_request(_: Request, error: Any) -> Response:
     first = error.errors()[0]
     where = ".".join(str(part) for part in first["loc"] if part not in ("body", "query"))
     message = f"{where}: {first['msg']}" if where else str(first["msg"])
-    status = 400 if first["type"] in MALFORMED else 422
+    status = 400 if first["type"] == "json_invalid" else 422  # the body is not JSON at all
     return response(Problem(status, message, advice="See /api/openapi.json.").reply())
 
 
-def _internal_error(_: Request, error: Exception) -> Response:
-    """Log the traceback on stderr; the client learns nothing of it."""
-    traceback.print_exception(error, file=sys.stderr)
-    return response(Problem(500, INTERNAL).reply())
+def _other_error(_: Request, error: Exception) -> Response:
+    return response(problem_of(error).reply())
 
 
 HANDLERS: dict[Any, Callable[[Request, Any], Response]] = {
-    Problem: lambda _, problem: response(problem.reply()),
-    HalfgraphError: lambda _, error: response(problem_of(error).reply()),
+    **dict.fromkeys((Problem, HalfgraphError, Exception), _other_error),
     HTTPException: _http_error,
     RequestValidationError: _invalid_request,
-    Exception: _internal_error,
 }
-
-
 Make = Callable[[Any], AppContext]  # from what the first worker tells
 
 
@@ -111,21 +102,11 @@ def listening(host: str, port: int) -> socket.socket:
     """Return a listening socket; port 0 takes any free port."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
-        listener = socket.socket(family)
+        both = family == socket.AF_INET6 and socket.has_dualstack_ipv6()
+        return socket.create_server((host, port), family=family, backlog=1024, dualstack_ipv6=both)
     except (OSError, OverflowError) as error:
-        raise _not_listening(host, port, error) from error
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind((host, port))
-        listener.listen(1024)
-    except (OSError, OverflowError) as error:
-        listener.close()
-        raise _not_listening(host, port, error) from error
-    return listener
-
-
-def _not_listening(host: str, port: int, error: Exception) -> SettingError:
-    return SettingError("--port", f"cannot listen at {host} port {port}: {error}", advice="Choose another port.")
+        problem = f"cannot listen at {host} port {port}: {error}"
+        raise SettingError("--port", problem, advice="Choose another port.") from error
 
 
 def address(listener: socket.socket) -> str:
@@ -138,22 +119,20 @@ def run(
     workers: WorkerPool, make: Make, limits: Limits, listener: socket.socket, log: str, ready: Callable[[], None]
 ) -> None:
     """Serve until SIGINT or SIGTERM, then finish the running requests; `ready` is called when the server listens."""
+
+    async def serve() -> None:
+        try:
+            config = _config(application(make(await workers.start()), log), limits)
+            ready()
+            await uvicorn.Server(config).serve(sockets=[listener])
+        finally:
+            await workers.close()
+
     # uvicorn repeats the signal after a clean shutdown; without this the exit code would not be 0.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: sys.exit(0))
-    asyncio.run(_run(workers, make, limits, listener, log, ready))
-
-
-async def _run(
-    workers: WorkerPool, make: Make, limits: Limits, listener: socket.socket, log: str, ready: Callable[[], None]
-) -> None:
     logging.getLogger("uvicorn").setLevel(logging.ERROR)
-    try:
-        config = _config(application(make(await workers.start()), log), limits)
-        ready()
-        await uvicorn.Server(config).serve(sockets=[listener])
-    finally:
-        await workers.close()
+    asyncio.run(serve())
 
 
 def _config(app: ASGIApp, limits: Limits) -> uvicorn.Config:

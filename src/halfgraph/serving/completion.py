@@ -1,5 +1,6 @@
 """Completion of names: entities and relations by any word of their label or by IRI, most connected first."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -37,7 +38,9 @@ class CompletionIndex:
     def of(cls, words: Vocabulary, what: What, degrees: NDArray[np.int64]) -> "CompletionIndex":
         """Index a vocabulary."""
         entries = sorted(
-            (text[start:], number, start) for number, text in enumerate(_labels(words)) for start in _word_starts(text)
+            (label[word.start() :], number, word.start())
+            for number, label in enumerate(normalise(words.label(number)) for number in range(len(words)))
+            for word in re.finditer(r"\w+", label)
         )
         numbers = np.array([number for _, number, _ in entries], dtype=np.int32)
         starts = np.array([start for _, _, start in entries], dtype=np.int32)
@@ -78,15 +81,6 @@ class CompletionIndex:
 def normalise(text: str) -> str:
     """Return a text for comparison: in lower case, with spaces for underscores."""
     return text.replace("_", " ").casefold()
-
-
-def _labels(words: Vocabulary) -> Iterable[str]:
-    return (normalise(words.label(number)) for number in range(len(words)))
-
-
-def _word_starts(text: str) -> list[int]:
-    """The positions at which the words of a text start."""
-    return [at for at, sign in enumerate(text) if sign.isalnum() and (at == 0 or not text[at - 1].isalnum())]
 
 
 def _range(prefix: str, count: int, text_at: Callable[[int], str]) -> slice:

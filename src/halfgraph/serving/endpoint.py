@@ -1,8 +1,12 @@
-"""The two SPARQL endpoints: /sparql answers exactly, /sparql/predict adds predicted answers."""
+"""The two SPARQL endpoints: /sparql answers exactly, /sparql/predict adds predicted answers.
+
+Requests follow the SPARQL 1.1 Protocol: GET, POST with a form, and POST with the query itself.
+"""
 
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
@@ -13,10 +17,12 @@ from halfgraph.serving.api import AppContext, response, run_job
 from halfgraph.serving.description import service_description
 from halfgraph.serving.negotiation import wants_page
 from halfgraph.serving.problems import Problem
-from halfgraph.serving.protocol import read_request
 from halfgraph.serving.schema import Limits
 
 VARY = {"Vary": "Accept"}
+FORM, DIRECT, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
+MOST_PARAMETERS = 100
+Pairs = Sequence[tuple[str, str]]
 
 
 def routes(context: AppContext) -> list[Route]:
@@ -28,11 +34,13 @@ def routes(context: AppContext) -> list[Route]:
 def _handler(task: str, context: AppContext) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         accept = ", ".join(request.headers.getlist("accept"))
-        query = await read_request(request)
-        if query is None:
+        pairs = await _read(request)
+        if pairs is None:
             return await _describe(request, context, accept)
-        options = _prediction_options(query.parameters, context.limits) if task == "predict" else {}
-        return response(await run_job(context.workers, query.job(task, accept, **options), request), VARY)
+        query, parameters = _parse(pairs)
+        options = _prediction_options(parameters, context.limits) if task == "predict" else {}
+        job = {"task": task, "accept": accept, "format": parameters.get("format"), **query, **options}
+        return response(await run_job(context.workers, job, request), VARY)
 
     return handle
 
@@ -64,3 +72,60 @@ def _number(parameters: Mapping[str, str], name: str, convert: Callable[[str], A
         return convert(parameters[name]) if name in parameters else default
     except ValueError as error:
         raise Problem(400, f"{name} must be a number, found {parameters[name][:50]}") from error
+
+
+async def _read(request: Request) -> Pairs | None:
+    """Read the parameters of a request; None for a GET without a query, which asks for the service description."""
+    address = _pairs(request.url.query.encode("ascii", "surrogateescape"), "the address")
+    is_query = any(name in ("query", "update") for name, _ in address)
+    if request.method in ("GET", "HEAD"):
+        return address if is_query else None
+    media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    body = await request.body()
+    if media == FORM:
+        if is_query:
+            advice = "Put the query into the form."
+            raise Problem(400, "the query is in the address of a POST with a form", advice=advice)
+        return [*address, *_pairs(body, "the form")]
+    if media == UPDATE:
+        raise _no_updates()
+    if media != DIRECT:
+        media = f"Content-Type {media[:100]}" if media else "no Content-Type"
+        raise Problem(415, f"a POST with {media} is not a query", advice=f"Send it as {DIRECT} or {FORM}.")
+    try:
+        return [*address, ("query", body.decode())]
+    except UnicodeDecodeError as error:
+        raise _not_utf8("the query", error) from error
+
+
+def _parse(pairs: Pairs) -> tuple[dict[str, Any], dict[str, str]]:
+    """The one query with the graphs that the request selects (None if it does not), and the other parameters."""
+    values: dict[str, list[str]] = {}
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    if "update" in values:
+        raise _no_updates()
+    queries = values.pop("query", [])
+    if len(queries) != 1:
+        raise Problem(400, f"expected one query, found {len(queries)}", advice="Pass the parameter query once.")
+    default, named = values.pop("default-graph-uri", None), values.pop("named-graph-uri", None)
+    query = {"query": queries[0], "default": default, "named": named}
+    return query, {name: given[-1] for name, given in values.items()}
+
+
+def _no_updates() -> Problem:
+    return Problem(403, "the graph is read-only, so updates are refused", advice="Send a query.")
+
+
+def _pairs(text: bytes, where: str) -> Pairs:
+    """Decode URL-encoded parameters."""
+    try:
+        return parse_qsl(text.decode(), keep_blank_values=True, errors="strict", max_num_fields=MOST_PARAMETERS)
+    except UnicodeDecodeError as error:
+        raise _not_utf8(where, error) from error
+    except ValueError as error:
+        raise Problem(400, f"{where} has more than {MOST_PARAMETERS} parameters") from error
+
+
+def _not_utf8(where: str, error: UnicodeDecodeError) -> Problem:
+    return Problem(400, f"{where} is not UTF-8: {error.reason} (byte {error.start})", advice="Encode it as UTF-8.")

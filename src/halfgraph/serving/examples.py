@@ -20,31 +20,7 @@ from halfgraph.sparql.rendering import to_sparql
 FILE = "examples.json"
 COUNT = 6
 MOST_ANSWERS = 50  # of an example: one with more is too broad
-# The training view lacks a triple for each of the first five, such as Koufax's award.
-DEMO = {
-    "Which left-handers of the 1963 Dodgers won the Cy Young Award?": (
-        "SELECT ?player WHERE {\n  ?player :throws :Left_hand .\n  ?player :won_award :Cy_Young_Award .\n"
-        "  ?player :played_for :Los_Angeles_Dodgers_1963 .\n}"
-    ),
-    "With which teams did Curt Schilling win the World Series?": (
-        "SELECT ?team WHERE {\n  :Curt_Schilling :played_for ?team .\n  ?team :won :World_Series .\n}"
-    ),
-    "Which Yankees of 2003 were born in Panama?": (
-        "SELECT ?player WHERE {\n  ?player :played_for :New_York_Yankees_2003 .\n  ?player :born_in ?city .\n"
-        "  ?city :in_country :Panama .\n}"
-    ),
-    "Which Baltimore Orioles of 1966 were ever Most Valuable Player?": (
-        "SELECT ?player WHERE {\n  ?player :played_for :Baltimore_Orioles_1966 .\n"
-        "  ?player :won_award :Most_Valuable_Player .\n}"
-    ),
-    "Which left-handers in the Hall of Fame played for Oakland?": (
-        "SELECT DISTINCT ?player WHERE {\n  ?player :in_hall_of_fame_as :Player .\n  ?player :throws :Left_hand .\n"
-        "  ?player :played_for ?season .\n  ?season :season_of :Oakland_Athletics .\n}"
-    ),
-    "Which players in the Hall of Fame were born in Mobile, Alabama?": (
-        "SELECT ?player WHERE {\n  ?player :born_in :Mobile_Alabama .\n  ?player :in_hall_of_fame_as :Player .\n}"
-    ),
-}
+DEMO = Path(__file__).parent / "demo.rq"  # the training view lacks a triple for each of the first five
 
 
 def examples(engine: Engine, folders: Sequence[str]) -> list[Example]:
@@ -52,8 +28,10 @@ def examples(engine: Engine, folders: Sequence[str]) -> list[Example]:
     file = next((path for folder in folders if (path := Path(folder) / FILE).is_file()), None)
     if file is not None:
         return from_file(file)
-    is_demo = engine.graph.description.get("provenance", {}).get("sources") == ["demo"]
-    return [*(_demo(engine) if is_demo else _generate(engine.graph, engine.graph.view(engine.view)))]
+    graph, known = engine.graph, engine.known
+    if graph.description.get("provenance", {}).get("sources") != ["demo"]:
+        return list(_generate(graph, known))
+    return [_example(title, text, read(text, graph).query, graph, known) for title, text in demo_queries().items()]
 
 
 def from_file(path: Path) -> list[Example]:
@@ -66,10 +44,10 @@ def from_file(path: Path) -> list[Example]:
         raise InputError(f"cannot be read: {error!r}", path=path.name, advice=advice) from error
 
 
-def _demo(engine: Engine) -> Iterator[Example]:
-    known = engine.graph.view(engine.view)
-    for title, text in DEMO.items():
-        yield _example(title, text, read(text, engine.graph).query, engine.graph, known)
+def demo_queries() -> dict[str, str]:
+    """Return the queries about the demo graph by their titles."""
+    blocks = DEMO.read_text(encoding="utf-8").strip().split("\n\n")
+    return {title.removeprefix("# "): text for title, _, text in (block.partition("\n") for block in blocks)}
 
 
 def _example(title: str, text: str, query: Query, graph: Graph, known: KnowledgeGraph) -> Example:

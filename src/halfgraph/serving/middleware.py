@@ -1,16 +1,18 @@
-"""Middleware: access log and metrics, security headers, and a limit on the body of a request."""
+"""Middleware: access log, metrics for Prometheus, security headers, and a limit on the body of a request."""
 
 import asyncio
 import json
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.registry import Collector
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from halfgraph.serving.metrics import Metrics
 from halfgraph.serving.problems import Problem, Reply
 
 SECURE = {
@@ -35,7 +37,39 @@ PREFLIGHT = {
 }
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
 BODY_SECONDS = 30.0  # within which a request's body must arrive
+BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 Log = Callable[[dict[str, Any]], None]
+Readings = Mapping[str, Callable[[], float]]  # by name; those that end in _total are counters, the others gauges
+
+
+class Metrics:
+    """Requests by route, method and status, their durations, and readings that are taken when they are asked for."""
+
+    def __init__(self, readings: Readings) -> None:
+        self._registry = CollectorRegistry()
+        labels = ("route", "method", "status")
+        self._requests = Counter("halfgraph_requests", "Answered requests.", labels, registry=self._registry)
+        self._seconds = Histogram(
+            "halfgraph_request_seconds", "Duration of requests.", ["route"], buckets=BUCKETS, registry=self._registry
+        )
+        self._registry.register(_Readings(readings))
+
+    def count(self, route: str, method: str, status: int, seconds: float) -> None:
+        self._requests.labels(route, method, str(status)).inc()
+        self._seconds.labels(route).observe(seconds)
+
+    def text(self) -> bytes:
+        return generate_latest(self._registry)
+
+
+class _Readings(Collector):
+    def __init__(self, readings: Readings) -> None:
+        self.readings = readings
+
+    def collect(self) -> Iterator[CounterMetricFamily | GaugeMetricFamily]:
+        for name, read in self.readings.items():
+            family = CounterMetricFamily if name.endswith("_total") else GaugeMetricFamily
+            yield family(f"halfgraph_{name}", name.replace("_", " ").capitalize(), value=read())
 
 
 async def send_reply(reply: Reply, send: Send) -> None:
@@ -53,7 +87,6 @@ class AccessLog:
         self.app, self.metrics, self.log, self.routes = app, metrics, log, routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -94,7 +127,6 @@ class BodyLimit:
         self.app, self.most = app, most
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return

@@ -1,20 +1,21 @@
 """Errors over HTTP: one JSON body for all of them, and the status code of each."""
 
 import json
-from collections.abc import Mapping, Sequence
+import sys
+import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from halfgraph.answering.schema import to_json
-from halfgraph.answering.workers import Message, OutOfMemory, PoolBusy
+from halfgraph.answering.workers import Message, PoolBusy
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.serving.schema import ErrorBody, Fault
 
 JSON = "application/json"
 REFUSED = {"SERVICE": 403, "update": 403, "length": 413}
-STATUS: dict[type[HalfgraphError], int] = {TimeLimit: 504, SettingError: 422}
+STATUS: dict[type[HalfgraphError], int] = {TimeLimit: 504, SettingError: 422, PoolBusy: 503}
 RETRY = {"Retry-After": "1"}
-INTERNAL = "Internal error; see the server log"
 
 
 @dataclass(frozen=True)
@@ -37,25 +38,23 @@ class Reply:
 
 
 class Problem(Exception):
-    """A request that fails, with its HTTP status."""
+    """A request that fails, with its HTTP status; its source may know line, column and nearest names."""
 
     def __init__(
         self,
         status: int,
         message: str,
         *,
-        line: int | None = None,
-        column: int | None = None,
-        nearest: Sequence[str] = (),
         advice: str | None = None,
         headers: Mapping[str, str] | None = None,
+        source: Exception | None = None,
     ) -> None:
         self.status, self.headers = status, dict(headers or {})
-        self.fault = Fault(message, line, column, list(nearest), advice or None)
+        line, column, nearest = (getattr(source, name, None) for name in ("line", "column", "nearest"))
+        self.fault = Fault(message, line, column, list(nearest or ()), advice or None)
         super().__init__(message)
 
     def reply(self) -> Reply:
-        """Return the error as a response."""
         return Reply(as_json(ErrorBody(self.fault)), JSON, self.status, self.headers)
 
 
@@ -64,20 +63,16 @@ def as_json(value: Any) -> bytes:
     return json.dumps(to_json(value), ensure_ascii=False, separators=(",", ":")).encode(errors="replace")
 
 
-def problem_of(error: HalfgraphError) -> Problem:
-    """Return the HTTP problem of an error."""
-    if isinstance(error, OutOfMemory):
-        return Problem(400, str(error), advice="Ask for less, or add a LIMIT.")
-    if isinstance(error, PoolBusy):
-        return Problem(503, str(error), advice="Try again in a second.", headers=RETRY)
-    return Problem(
-        _status(error),
-        str(error),
-        line=getattr(error, "line", None),
-        column=getattr(error, "column", None),
-        nearest=getattr(error, "nearest", ()),
-        advice=getattr(error, "advice", None),
-    )
+def problem_of(error: Exception) -> Problem:
+    """Return the HTTP problem of an error; one that is not ours is a bug, which the client learns nothing of."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, HalfgraphError):
+        headers = RETRY if isinstance(error, PoolBusy) else None
+        advice = getattr(error, "advice", None)
+        return Problem(_status(error), str(error), advice=advice, headers=headers, source=error)
+    traceback.print_exception(error, file=sys.stderr)
+    return Problem(500, "Internal error; see the server log")
 
 
 def _status(error: HalfgraphError) -> int:

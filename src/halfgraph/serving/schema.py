@@ -81,11 +81,9 @@ class LiteralValue:
 
 
 @dataclass(frozen=True)
-class EntityPage:
+class EntityPage(NamedEntity):
     """What the graph knows about an entity."""
 
-    entity: str
-    label: str
     type: str
     degree: int
     out: Sequence[Neighbours]

@@ -1,30 +1,42 @@
 """The tasks of a worker, one function for each; everything that uses the store or the model happens here."""
 
-import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any
 
-from pyoxigraph import NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
+import numpy as np
+from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.schema import Answers
+from halfgraph.answering.store_rows import EntityNames
 from halfgraph.answering.workers import Handler, Message, OutOfMemory
-from halfgraph.errors import HalfgraphError, InputError, UnknownName
-from halfgraph.serving.entity import entity_page
+from halfgraph.errors import InputError, UnknownName
+from halfgraph.graph.knowledge_graph import Ids
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
-from halfgraph.serving.problems import INTERNAL, Problem, Reply, as_json, problem_of
-from halfgraph.serving.schema import ExampleList, Limits
+from halfgraph.serving.problems import Problem, Reply, as_json, problem_of
+from halfgraph.serving.schema import EntityPage, ExampleList, Limits, LiteralValue, Neighbours
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.results import Binding, store_rows, write_results
-from halfgraph.sparql.syntax_tree import Query, Select, Update, variables_in
+from halfgraph.sparql.syntax_tree import (
+    Call,
+    Filter,
+    Iri,
+    Query,
+    Select,
+    Triple,
+    Update,
+    Variable,
+    select,
+    variables_in,
+)
 from halfgraph.sparql.writer import write
 
 NOTE = "X-Halfgraph-Note"
 CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
+MOST_LITERALS = 100  # on the page of an entity
 
 
 @dataclass(frozen=True)
@@ -53,15 +65,10 @@ def handle(context: WorkerContext, job: Job) -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
     try:
         reply = TASKS[job["task"]](context, job)
-    except Problem as problem:
-        reply = problem.reply()
-    except HalfgraphError as error:
-        reply = problem_of(error).reply()
     except (MemoryError, RecursionError):
-        reply = problem_of(OutOfMemory("the query needs more memory than allowed")).reply()
-    except Exception:
-        traceback.print_exc(file=sys.stderr)
-        reply = Problem(500, INTERNAL).reply()
+        reply = problem_of(OutOfMemory()).reply()
+    except Exception as error:
+        reply = problem_of(error).reply()
     return reply.message()
 
 
@@ -140,6 +147,42 @@ def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
     _query(context, job["query"])
     return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
+
+
+def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
+    """Return what the graph knows about an entity, with at most `limit` neighbours for each relation."""
+    graph, names = engine.graph, engine.names
+    number = names.resolve(name)
+    edges = graph.view(engine.view)
+    return EntityPage(
+        *names.described(number),
+        int(edges.starts[number + 1] - edges.starts[number]),
+        _neighbours(names, edges.neighbours(number), 0, limit),
+        _neighbours(names, edges.neighbours(number), 1, limit),
+        _literals(engine, number),
+    )
+
+
+def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit: int) -> list[Neighbours]:
+    relations, tails = edges
+    neighbours = []
+    for relation in np.unique(relations[(relations & 1) == inverse]).tolist():
+        others = tails[relations == relation]
+        first = [names.entity(int(other)) for other in others[:limit]]
+        neighbours.append(Neighbours(names.relation(relation), first, len(others)))
+    return neighbours
+
+
+def _literals(engine: Engine, number: int) -> list[LiteralValue]:
+    name = engine.graph.entities.name(number)
+    if name.startswith("_:"):
+        return []
+    pattern = Triple(Iri(engine.graph.namer.iri(name)), Variable("p"), Variable("o"))
+    literal = Filter(Call("ISLITERAL", (Variable("o"),)))
+    rows = engine.store.local.query(write(select([pattern, literal], ["p", "o"], limit=MOST_LITERALS)))
+    assert isinstance(rows, QuerySolutions)
+    pairs = [(row["p"], row["o"]) for row in rows]
+    return [LiteralValue(p.value, o.value) for p, o in pairs if isinstance(o, Literal)]
 
 
 def counts(context: WorkerContext) -> dict[str, int]:

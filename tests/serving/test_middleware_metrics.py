@@ -5,7 +5,7 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from halfgraph.serving.metrics import BUCKETS, Metrics
+from halfgraph.serving.middleware import BUCKETS, Metrics
 
 
 @given(st.lists(st.floats(0, 100), max_size=30))
