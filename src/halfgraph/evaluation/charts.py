@@ -18,6 +18,10 @@ COLOURS = (
 )
 WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 330, 46, 8, 14, 40
 LEGEND = 20  # pixels for a line of the legend
+COLOURS_OF_PAGE = (
+    "<style>svg{color:#222;background:#fff}"
+    "@media(prefers-color-scheme:dark){svg{color:#ddd;background:#16181c}}</style>"
+)
 SQUARE, SQUARE_EDGE, SQUARE_LEGEND = 300, 36, 90  # of the reliability chart
 
 
@@ -33,15 +37,12 @@ class Bars:
 
     def heights(self) -> list[list[float | None]]:
         """Return the height of each bar, by series and group."""
-        least = [
-            min((values[group] or 0.0 for _, values in self.series if values[group] is not None), default=0.0)
-            for group in range(len(self.groups))
-        ]
+        base = [0.0] * len(self.groups)
+        if self.relative:
+            columns = zip(*(values for _, values in self.series), strict=True)
+            base = [min((value for value in column if value is not None), default=0.0) for column in columns]
         return [
-            [
-                None if value is None else value - (least[group] if self.relative else 0.0)
-                for group, value in enumerate(values)
-            ]
+            [None if value is None else value - least for value, least in zip(values, base, strict=True)]
             for _, values in self.series
         ]
 
@@ -74,27 +75,28 @@ def svg(bars: Bars, *, standalone: bool = False) -> str:
     """Draw a chart as SVG; a standalone one brings its own text and background colours."""
     heights = bars.heights()
     top = max((height for own in heights for height in own if height is not None), default=0.0) or 1.0
-    step = _step(top)
-    top = step * (floor(top / step - 1e-9) + 1)
-    legend, rows = _legend([name for name, _ in bars.series])
-    height = HEIGHT + LEGEND * rows
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" role="img" '
-        f'aria-label="{escape(bars.title)}" font-family="system-ui, sans-serif" font-size="12">'
-    ]
-    if standalone:
-        parts.append(
-            "<style>svg{color:#222;background:#fff}@media(prefers-color-scheme:dark){svg{color:#ddd;background:#16181c}}"
-            "</style>"
-        )
-    parts += [f"<title>{escape(bars.title)}</title>", *_axis(top, step), *_groups(bars, heights, top), *legend]
-    return "\n".join([*parts, "</svg>"])
-
-
-def _step(top: float) -> float:
-    """Return the distance of grid lines: 1, 2 or 5 times a power of ten, for about five lines."""
     power = 10.0 ** floor(log10(top / 5))
-    return next(power * times for times in (1, 2, 5, 10) if power * times >= top / 5)
+    step = next(power * times for times in (1, 2, 5, 10) if power * times >= top / 5)  # about five grid lines
+    top = step * (floor(top / step - 1e-9) + 1)
+    legend, lines = _legend([name for name, _ in bars.series])
+    parts = [f"<title>{escape(bars.title)}</title>", *_axis(top, step), *_groups(bars, heights, top), *legend]
+    return _svg(WIDTH, HEIGHT + LEGEND * lines, bars.title, [COLOURS_OF_PAGE, *parts] if standalone else parts)
+
+
+def _svg(width: int, height: int, label: str, parts: Sequence[str], *, font: int = 12, style: str = "") -> str:
+    opening = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img"{style} '
+        f'aria-label="{escape(label)}" font-family="system-ui, sans-serif" font-size="{font}">'
+    )
+    return "\n".join([opening, *parts, "</svg>"])
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start", fill: str = "currentColor") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}" fill="{fill}">{escape(text)}</text>'
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
 
 
 def _y(value: float, top: float) -> float:
@@ -105,13 +107,9 @@ def _axis(top: float, step: float) -> list[str]:
     digits = max(0, -floor(log10(step) + 1e-9))
     parts = []
     for position in range(round(top / step) + 1):
-        y = _y(position * step, top)
-        parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" stroke="currentColor" '
-            f'stroke-opacity="{0.5 if position == 0 else 0.14}"/>'
-        )
-        value = f"{position * step:.{digits}f}"
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end" fill="currentColor">{value}</text>')
+        y, opacity = _y(position * step, top), 0.14 if position else 0.5
+        line = f'<path d="M{LEFT} {y:.1f}H{WIDTH - RIGHT}" stroke="currentColor" stroke-opacity="{opacity}"/>'
+        parts += [line, _text(LEFT - 6, y + 4, f"{position * step:.{digits}f}", "end")]
     return parts
 
 
@@ -121,16 +119,15 @@ def _groups(bars: Bars, heights: Sequence[Sequence[float | None]], top: float) -
     parts = []
     for position, group in enumerate(bars.groups):
         middle = LEFT + wide * (position + 0.5)
-        first = middle - bar * len(bars.series) / 2
         for number, (name, values) in enumerate(bars.series):
             height, value = heights[number][position], values[position]
             if height is None or value is None:
                 continue
-            y = _y(height, top)
+            x, y = middle + bar * (number - len(bars.series) / 2), _y(height, top)
             tooltip = f"{name}, {group}: {value:.3g}" if value < 1 else f"{name}, {group}: {value:.2f}"
             parts.append(
-                f'<rect x="{first + bar * number:.1f}" y="{y:.1f}" width="{max(bar - 1, 1):.1f}" '
-                f'height="{max(_y(0, top) - y, 0.8):.1f}" fill="{COLOURS[number % len(COLOURS)]}">'
+                f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(bar - 1, 1):.1f}" '
+                f'height="{max(_y(0, top) - y, 0.8):.1f}" fill="{_colour(number)}">'
                 f"<title>{escape(tooltip)}</title></rect>"
             )
         if group in bars.boxed:
@@ -138,10 +135,7 @@ def _groups(bars: Bars, heights: Sequence[Sequence[float | None]], top: float) -
                 f'<rect x="{middle - wide * 0.47:.1f}" y="{TOP - 8}" width="{wide * 0.94:.1f}" '
                 f'height="{HEIGHT - TOP - 8}" rx="4" fill="none" stroke="#c0392b" stroke-opacity="0.7"/>'
             )
-        parts.append(
-            f'<text x="{middle:.1f}" y="{HEIGHT - BOTTOM + 18}" text-anchor="middle" fill="currentColor">'
-            f"{escape(group)}</text>"
-        )
+        parts.append(_text(middle, HEIGHT - BOTTOM + 18, group, "middle"))
     return parts
 
 
@@ -153,9 +147,8 @@ def _legend(names: Sequence[str]) -> tuple[list[str], int]:
         if x + wide > WIDTH - RIGHT and x > LEFT:
             x, line = LEFT, line + 1
         y = HEIGHT + LEGEND * line
-        colour = COLOURS[number % len(COLOURS)]
-        parts.append(f'<rect x="{x}" y="{y}" width="11" height="11" fill="{colour}"/>')
-        parts.append(f'<text x="{x + 16}" y="{y + 10}" fill="currentColor">{escape(name)}</text>')
+        parts.append(f'<rect x="{x}" y="{y}" width="11" height="11" fill="{_colour(number)}"/>')
+        parts.append(_text(x + 16, y + 10, name))
         x += wide
     return parts, line + 1
 
@@ -171,29 +164,21 @@ def reliability_charts(rows: Sequence[Row]) -> list[tuple[str, str]]:
 
 def reliability_svg(bins: Mapping[str, Mapping[str, Any]]) -> str:
     """Draw the share of right answers by confidence as SVG, one line for each structure; the diagonal is the ideal."""
-    wide, high = SQUARE + 2 * SQUARE_EDGE + SQUARE_LEGEND, SQUARE + 2 * SQUARE_EDGE
-    parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" role="img" style="max-width:{wide}px" '
-        'aria-label="The share of right answers by confidence" font-family="system-ui, sans-serif" font-size="11">',
-        *(part for tenth in range(0, 11, 2) for part in _grid(tenth / 10)),
-        f'<line x1="{_px(0)}" y1="{_py(0)}" x2="{_px(1)}" y2="{_py(1)}" stroke="currentColor" stroke-dasharray="4 4"/>',
-    ]
+    parts = [part for tenth in range(0, 11, 2) for part in _grid(tenth / 10)]
+    ideal = f"M{_px(0)} {_py(0)}L{_px(1)} {_py(1)}"
+    parts.append(f'<path d="{ideal}" stroke="currentColor" stroke-dasharray="4 4"/>')
     for number, (name, own) in enumerate(bins.items()):
-        colour = COLOURS[number % len(COLOURS)]
         points = list(zip(own["confidence"], own["right"], own["answers"], strict=True))
         line = " ".join(f"{_px(sure):.1f},{_py(right):.1f}" for sure, right, _ in points)
-        parts.append(f'<polyline points="{line}" fill="none" stroke="{colour}" stroke-width="1.5"/>')
-        parts += [_dot(sure, right, count, name, colour) for sure, right, count in points]
-        y = SQUARE_EDGE + 16 * number
-        parts.append(f'<text x="{SQUARE + SQUARE_EDGE + 16}" y="{y + 4}" fill="{colour}">{escape(name)}</text>')
-    return "\n".join([*parts, "</svg>"])
-
-
-def _dot(sure: float, right: float, count: int, name: str, colour: str) -> str:
-    """Draw a point with its values as the tooltip."""
-    tooltip = f"{name}: {count:,} answers, {sure:.0%} sure, {right:.0%} right"
-    at = f'cx="{_px(sure):.1f}" cy="{_py(right):.1f}" r="3"'
-    return f'<circle {at} fill="{colour}"><title>{escape(tooltip)}</title></circle>'
+        parts.append(f'<polyline points="{line}" fill="none" stroke="{_colour(number)}" stroke-width="1.5"/>')
+        for sure, right, count in points:
+            at = f'cx="{_px(sure):.1f}" cy="{_py(right):.1f}" r="3" fill="{_colour(number)}"'
+            tooltip = f"{name}: {count:,} answers, {sure:.0%} sure, {right:.0%} right"
+            parts.append(f"<circle {at}><title>{escape(tooltip)}</title></circle>")
+        parts.append(_text(_px(1) + 16, _py(1) + 16 * number + 4, name, fill=_colour(number)))
+    wide, high = SQUARE + 2 * SQUARE_EDGE + SQUARE_LEGEND, SQUARE + 2 * SQUARE_EDGE
+    label, style = "The share of right answers by confidence", f' style="max-width:{wide}px"'
+    return _svg(wide, high, label, parts, font=11, style=style)
 
 
 def _grid(value: float) -> list[str]:
@@ -201,8 +186,8 @@ def _grid(value: float) -> list[str]:
     lines = f"M{_px(0)} {_py(value)}H{_px(1)}M{_px(value)} {_py(0)}V{_py(1)}"
     return [
         f'<path d="{lines}" stroke="currentColor" stroke-opacity="0.14"/>',
-        f'<text x="{_px(0) - 5}" y="{_py(value) + 4}" text-anchor="end" fill="currentColor">{value:.1f}</text>',
-        f'<text x="{_px(value)}" y="{_py(0) + 15}" text-anchor="middle" fill="currentColor">{value:.1f}</text>',
+        _text(_px(0) - 5, _py(value) + 4, f"{value:.1f}", "end"),
+        _text(_px(value), _py(0) + 15, f"{value:.1f}", "middle"),
     ]
 
 

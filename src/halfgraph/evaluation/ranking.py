@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.evaluation._rank_kernels import FAR, fewest_missing, rank_rows
+from halfgraph.evaluation._missing_kernel import FAR, fewest_missing
 from halfgraph.evaluation.metrics import require_finite
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.threads import torch_threads
@@ -110,13 +110,18 @@ def _store_scores(scored: ScoredQuestions, rows: slice, scores: Scores) -> None:
 
 
 def _store_ranks(scored: ScoredQuestions, rows: slice, scores: Scores, easy: Ragged, hard: Ragged) -> None:
-    """Rank the answers of some rows."""
-    easy_offsets, hard_offsets = (sets.offsets[rows.start : rows.stop + 1] for sets in (easy, hard))
-    values = slice(int(hard_offsets[0]), int(hard_offsets[-1]))
-    rank_rows(
-        *map(contiguous, (scores, easy.values, easy_offsets, hard.values, hard_offsets)),
-        *(scored.above[values], scored.equal[values], scored.recovered[rows]),
-    )
+    """Rank the answers of some rows among the non-answers."""
+    for row, own in zip(range(rows.start, rows.stop), scores, strict=True):
+        answers, easy_count = np.concatenate([easy[row], hard[row]]), len(easy[row])
+        others = own.copy()
+        others[answers] = -np.inf
+        others.sort()
+        below, not_above = (np.searchsorted(others, own[answers], side=side) for side in ("left", "right"))
+        above, equal = len(others) - not_above, not_above - below
+        values = slice(hard.offsets[row], hard.offsets[row + 1])
+        scored.above[values], scored.equal[values] = above[easy_count:], equal[easy_count:]
+        ranks = 1.0 + above[:easy_count] + equal[:easy_count] / 2.0
+        scored.recovered[row] = (1.0 / ranks).sum() / max(easy_count, 1)
 
 
 def mean_by_question(values: NDArray[Any], sets: Ragged) -> NDArray[np.float64]:

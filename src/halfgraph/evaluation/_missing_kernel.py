@@ -1,7 +1,4 @@
-"""Compiled loops of the evaluation: ranks of answers and missing triples.
-
-Edges and steps are those of `query._kernels`. All loops release the GIL.
-"""
+"""Compiled loop that counts missing triples; edges and steps are those of `query._kernels`. It releases the GIL."""
 # numba infers these types
 # mypy: disallow-untyped-defs=False, disallow-untyped-calls=False, disallow-untyped-decorators=False
 
@@ -11,73 +8,6 @@ from halfgraph.query._kernels import compiled, edge_range, is_of_type
 from halfgraph.query.program import ANCHOR, NEGATE, PROJECT, UNION
 
 FAR = 127  # more missing triples than any query has links
-
-
-@compiled
-def count_up_to(values, count, score):
-    """Count the values that are not above a score, among the first `count` ascending values."""
-    low, high = 0, count
-    while low < high:
-        middle = (low + high) >> 1
-        if values[middle] <= score:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compiled
-def rank_rows(scores, easy, easy_offsets, hard, hard_offsets, above, equal, recovered):
-    """Count the non-answers that score above each hard answer, and those that score the same.
-
-    scores is (rows, entities); the easy answers of a row are easy[easy_offsets[row]:easy_offsets[row + 1]], and so for
-    hard. Writes above and equal for each hard answer, and recovered, the mean reciprocal rank of a row's easy answers.
-    One pass over a row serves all its answers: each entity's score is looked up among the answers' scores.
-    """
-    entity_count = scores.shape[1]
-    is_answer = np.zeros(entity_count, dtype=np.bool_)
-    for row in range(len(scores)):
-        own = scores[row]
-        easy_first, easy_count = easy_offsets[row], easy_offsets[row + 1] - easy_offsets[row]
-        hard_first, hard_count = hard_offsets[row], hard_offsets[row + 1] - hard_offsets[row]
-        if easy_count + hard_count == 0:
-            continue
-        levels = np.empty(easy_count + hard_count, dtype=scores.dtype)
-        for place in range(easy_count):
-            is_answer[easy[easy_first + place]] = True
-            levels[place] = own[easy[easy_first + place]]
-        for place in range(hard_count):
-            is_answer[hard[hard_first + place]] = True
-            levels[easy_count + place] = own[hard[hard_first + place]]
-        levels.sort()
-        count = 1
-        for place in range(1, len(levels)):
-            if levels[place] != levels[count - 1]:
-                levels[count] = levels[place]
-                count += 1
-        same = np.zeros(count, dtype=np.int64)
-        beyond = np.zeros(count + 1, dtype=np.int64)
-        lowest = levels[0]
-        for entity in range(entity_count):
-            score = own[entity]
-            if score >= lowest and not is_answer[entity]:
-                place = count_up_to(levels, count, score)
-                beyond[place] += 1
-                if levels[place - 1] == score:
-                    same[place - 1] += 1
-        for place in range(count - 1, -1, -1):
-            beyond[place] += beyond[place + 1]
-        for place in range(hard_first, hard_first + hard_count):
-            level = count_up_to(levels, count, own[hard[place]]) - 1
-            above[place - hard_offsets[0]] = beyond[level + 1] - same[level]
-            equal[place - hard_offsets[0]] = same[level]
-            is_answer[hard[place]] = False
-        total = 0.0
-        for place in range(easy_first, easy_first + easy_count):
-            level = count_up_to(levels, count, own[easy[place]]) - 1
-            total += 1.0 / (1.0 + beyond[level + 1] - same[level] / 2.0)
-            is_answer[easy[place]] = False
-        recovered[row] = total / max(easy_count, 1)
 
 
 @compiled
