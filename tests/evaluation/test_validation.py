@@ -108,7 +108,8 @@ def test_a_published_workload_with_unions_is_validated_on_the_papers_types(graph
         assert not Exact(graph.known).have_answers(some.batch(), some.negative).any()
         hard = some.take(np.flatnonzero(some.hard_negative >= 0))
         assert not Exact(graph.known).have_answers(hard.batch(), hard.hard_negative).any()
-        assert Exact(graph.known, relaxed=True).have_answers(hard.batch(), hard.hard_negative).all()
+        by_some_path = Exact(graph.known).answer_sets(hard.batch(), relaxed=True)
+        assert all(entity in reached for entity, reached in zip(hard.hard_negative, by_some_path, strict=True))
 
 
 HARD = ["2-inter", "3-inter", "3-inter_chain", "3-chain_inter"]

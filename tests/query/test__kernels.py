@@ -66,9 +66,9 @@ def test_a_walk_leaves_nothing_behind_for_the_next(given_, relaxed):
     small, query = given_
     one = compile_query(unshared(query))
     many = QueryBatch(one.program, np.repeat(one.anchors, 3, axis=0), np.repeat(one.relations, 3, axis=0))
-    exact = Exact(small.graph, relaxed)
-    expected = exact.answer_sets(one)[0].tolist()
-    assert [found.tolist() for found in exact.answer_sets(many)] == [expected] * 3
+    exact = Exact(small.graph)
+    expected = exact.answer_sets(one, relaxed=relaxed)[0].tolist()
+    assert [found.tolist() for found in exact.answer_sets(many, relaxed=relaxed)] == [expected] * 3
 
 
 @given(smalls(), st.integers(0, 2**32))
@@ -78,9 +78,9 @@ def test_kernels_take_columns_of_any_layout(small, seed):
     relations = generator.integers(0, small.relation_count, (9, 3), dtype=np.int32)
     entities = generator.integers(0, len(small.plain.types), 9, dtype=np.int32)
     edges, steps = edges_of(small.graph), structure.program.arrays
-    expected = are_answers(edges, steps, anchors, relations, entities, False)
+    expected = are_answers(edges, steps, anchors, relations, entities)
     strided = np.asfortranarray(relations)
-    np.testing.assert_array_equal(are_answers(edges, steps, anchors, strided, entities, False), expected)
+    np.testing.assert_array_equal(are_answers(edges, steps, anchors, strided, entities), expected)
 
 
 def test_a_hub_that_all_paths_lead_to_is_an_answer_once():

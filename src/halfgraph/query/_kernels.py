@@ -99,11 +99,10 @@ def new_frames(steps):
 
 
 @compiled
-def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
+def is_answer(edges, steps, anchors, relations, entity, frames):
     """Whether an entity is an answer, searched from the target back to the anchors; stops as soon as this is known.
 
-    `relaxed` reads intersections as unions and ignores negations. The recursion is unrolled by hand: numba cannot
-    cache compiled recursive functions on disk.
+    The recursion is unrolled by hand: numba cannot cache compiled recursive functions on disk.
     """
     operations, columns, types, child_starts, children = steps
     depth, is_found, returned = 0, False, False
@@ -111,7 +110,7 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
     while depth >= 0:
         step, at = frames[depth, 0], frames[depth, 1]
         is_path = operations[step] == PROJECT
-        any_suffices = is_path or relaxed or operations[step] == UNION
+        any_suffices = is_path or operations[step] == UNION
         if returned:
             if operations[step] == NEGATE:
                 depth, is_found = depth - 1, not is_found
@@ -123,7 +122,7 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
             first, settled = child_starts[step], False
             if operations[step] == ANCHOR:
                 settled, is_found = True, anchors[columns[step]] == at
-            elif not is_of_type(edges, at, types[step]) or (relaxed and operations[step] == NEGATE):
+            elif not is_of_type(edges, at, types[step]):
                 settled, is_found = True, False
             elif is_path and operations[children[first]] == ANCHOR:
                 anchor = anchors[columns[children[first]]]
@@ -157,12 +156,12 @@ def is_answer(edges, steps, anchors, relations, entity, relaxed, frames):
 
 
 @compiled
-def are_answers(edges, steps, anchors, relations, entities, relaxed):
+def are_answers(edges, steps, anchors, relations, entities):
     """Return for each query of a batch whether its entity is an answer."""
     result = np.empty(len(entities), dtype=np.bool_)
     frames = new_frames(steps)
     for row in range(len(entities)):
-        result[row] = is_answer(edges, steps, anchors[row], relations[row], entities[row], relaxed, frames)
+        result[row] = is_answer(edges, steps, anchors[row], relations[row], entities[row], frames)
     return result
 
 
@@ -198,7 +197,10 @@ def new_workspace(edges, steps):
 
 @compiled
 def walk(edges, steps, anchors, relations, relaxed, workspace):
-    """Compute the set of each step and return the unsorted set of the last one, a view of the workspace."""
+    """Compute the set of each step and return the unsorted set of the last one, a view of the workspace.
+
+    `relaxed` reads intersections as unions and ignores negations.
+    """
     operations, columns, types, child_starts, children = steps
     slots, sizes, marks, counters = workspace
     stamp = counters[0]

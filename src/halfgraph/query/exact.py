@@ -15,7 +15,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.query._kernels import answer_sets, are_answers, contiguous, edges_of
 from halfgraph.query.fold import fold
 from halfgraph.query.program import QueryBatch, compile_query
-from halfgraph.query.rewriting import pin, replace_node, without_negation
+from halfgraph.query.rewriting import pin, replace_node
 from halfgraph.query.tree import (
     Anchor,
     Column,
@@ -33,7 +33,6 @@ from halfgraph.query.tree import (
 
 Entities = NDArray[np.int32]
 T = TypeVar("T")
-DEEPEST = 3  # relations on a path up to which membership is checked backwards; the number of paths grows with each
 AT_ONCE = 512  # values of a shared variable joined in one batch, so that their answers fit in memory
 NOTHING = Union(())
 
@@ -67,10 +66,9 @@ class Ragged:
 
 @dataclass(frozen=True)
 class Exact:
-    """Exact answers on a graph; `relaxed` ignores negations and reads intersections as unions, for hard negatives."""
+    """Exact answers on a graph."""
 
     graph: KnowledgeGraph
-    relaxed: bool = False
     edges: tuple[Any, ...] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,16 +84,6 @@ class Exact:
             return _merge([fold(tree, _Sets(self)) for tree in self._trees(query)])
         return _merge([self.answer_sets(compile_query(tree), threads=1).values for tree in self._trees(query)])
 
-    def has_answer(self, query: Query, entity: int) -> bool:
-        """Whether an entity is an answer; stops as soon as this is known."""
-        check_negations(query)
-        if self._by_node(query):
-            return entity in self.answers(query)
-        batches = (compile_query(tree) for tree in self._trees(query))
-        return any(
-            self.have_answers(batch, np.full(len(batch), entity, np.int32), threads=1).any() for batch in batches
-        )
-
     def restrict(self, entities: Entities, type_id: int | None) -> Entities:
         """Return the entities of a type; None stands for any."""
         return entities if type_id is None else entities[self.graph.types.of(entities) == type_id]
@@ -103,7 +91,7 @@ class Exact:
     def _by_node(self, query: Query) -> bool:
         """Whether a negated path shares a variable within itself, so that the query is evaluated node by node."""
         negations = (node for node in nodes(query) if isinstance(node, Negate))
-        return not self.relaxed and any(map(shared_variables, negations))
+        return any(map(shared_variables, negations))
 
     def _trees(self, query: Query) -> Iterator[Query]:
         """Yield queries, or batches, without shared variables outside negations that together have the answers.
@@ -111,7 +99,6 @@ class Exact:
         A shared variable has the same value on all its paths: this is a join over its possible values. The last one is
         joined in batches.
         """
-        query = without_negation(query) if self.relaxed else query
         shared = shared_variables(query, negated=False)
         if not shared:
             yield query
@@ -120,27 +107,23 @@ class Exact:
         for first in range(0, len(values), size):
             column: Column = values[first : first + size] if size > 1 else int(values[first])
             yield from self._trees(pin(query, shared[0], column))
-        if self.relaxed or has_choice(query):  # a branch may not need the variable
+        if has_choice(query):  # a branch may not need the variable
             yield from self._trees(replace_node(query, shared[0], NOTHING))
 
-    def answer_sets(self, batch: QueryBatch, threads: int | None = None) -> Ragged:
+    def answer_sets(self, batch: QueryBatch, threads: int | None = None, *, relaxed: bool = False) -> Ragged:
+        """Return the answers of each query; `relaxed` reads intersections as unions and ignores negations."""
         self._check(batch)
         if batch.program.has_shared_variables:
+            assert not relaxed, "only trees have relaxed answers"
             return Ragged.of([self.answers(batch.query(row)) for row in range(len(batch))])
-        pieces = self._run(answer_sets, batch, threads)
+        pieces = self._run(lambda *arrays: answer_sets(*arrays, relaxed), batch, threads)
         sizes = np.concatenate([np.diff(offsets) for _, offsets in pieces])
         return Ragged(np.concatenate([values for values, _ in pieces]), np.append(0, np.cumsum(sizes)))
 
     def have_answers(self, batch: QueryBatch, entities: Entities, threads: int | None = None) -> NDArray[np.bool_]:
-        """Return for each entity whether it is an answer of its query."""
+        """Return for each entity whether it is an answer of its query, a tree of short paths."""
         self._check(batch, entities)
-        if batch.program.has_shared_variables:
-            pairs = enumerate(entities)
-            return np.array([self.has_answer(batch.query(row), int(entity)) for row, entity in pairs], dtype=bool)
-        if batch.program.depth > DEEPEST:
-            sets = self.answer_sets(batch, threads)
-            rows = np.repeat(np.arange(len(batch)), sets.sizes())
-            return np.isin(np.arange(len(batch)), rows[sets.values == entities[rows]])
+        assert not batch.program.has_shared_variables
         return np.concatenate(self._run(are_answers, batch, threads, entities))
 
     def _run(self, kernel: Any, batch: QueryBatch, threads: int | None, *columns: Entities) -> list[Any]:
@@ -148,7 +131,7 @@ class Exact:
         arrays = [contiguous(column) for column in (batch.anchors, batch.relations, *columns)]
 
         def work(rows: slice) -> Any:
-            return kernel(self.edges, batch.program.arrays, *(array[rows] for array in arrays), self.relaxed)
+            return kernel(self.edges, batch.program.arrays, *(array[rows] for array in arrays))
 
         return in_pieces(work, len(batch), threads)
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.query.rewriting import fill, map_ids
-from halfgraph.query.tree import NODE_TYPES, Anchor, Project, Query, children, depth, nodes, shared_variables, type_of
+from halfgraph.query.tree import NODE_TYPES, Anchor, Project, Query, children, nodes, shared_variables, type_of
 
 # The operation of a step: the position of its node's class in NODE_TYPES. The kernels read these numbers.
 ANCHOR, PROJECT, INTERSECT, UNION, NEGATE = range(len(NODE_TYPES))
@@ -38,10 +38,6 @@ class Program:
     def has_shared_variables(self) -> bool:
         """Whether a variable is used twice, so that the sets of its paths do not determine the answers."""
         return bool(shared_variables(self.query))
-
-    @cached_property
-    def depth(self) -> int:
-        return depth(self.query)
 
     @property
     def arrays(self) -> tuple[NDArray[np.int32], ...]:

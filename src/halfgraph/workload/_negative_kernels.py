@@ -53,7 +53,7 @@ def draw_negative(edges, steps, anchors, relations, answer, frames, workspace, e
     first, last = edges[3][type_id], edges[3][type_id + 1]
     for _ in range(TRIES):
         entity = first + below(state, last - first)
-        if not is_answer(edges, steps, anchors, relations, entity, False, frames):
+        if not is_answer(edges, steps, anchors, relations, entity, frames):
             return entity
     if not exhaustive:
         return np.int64(-1)
@@ -100,7 +100,7 @@ def draw_hard_negative(edges, steps, anchors, relations, answer, values, frames,
     for _ in range(HARD_TRIES):
         entity = random_walk(edges, steps, anchors, relations, values, state)
         same_type = entity >= 0 and is_of_type(edges, entity, type_id)
-        if same_type and not is_answer(edges, steps, anchors, relations, entity, False, frames):
+        if same_type and not is_answer(edges, steps, anchors, relations, entity, frames):
             return np.int64(entity)
     if not exhaustive:
         return np.int64(-1)

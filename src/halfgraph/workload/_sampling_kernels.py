@@ -178,13 +178,13 @@ def draw_block(edges, known, held_from, truth, by_relation, steps, sizes, how, w
         target, edge = draw_edge(edges, by_relation, how, state)
         if edge >= 0:
             reason = draw_query(edges, steps, edge, target, anchor, relation, used, needed, values, walked, state)
-        if reason == KEPT and negates and not is_answer(edges, steps, anchor, relation, target, False, frames):
+        if reason == KEPT and negates and not is_answer(edges, steps, anchor, relation, target, frames):
             reason = ANSWER_NEGATED
         if reason == KEPT and held_out:
             missing[row] = count_missing(known, used)
             if count_missing(held_from, used) == 0:
                 reason = NOT_HELD_OUT
-            elif is_answer(known, steps, anchor, relation, target, False, frames):
+            elif is_answer(known, steps, anchor, relation, target, frames):
                 reason = ANSWERABLE
         if reason == KEPT and wants_negative:
             negatives[row] = draw_negative(truth, steps, anchor, relation, target, frames, workspace, True, state)

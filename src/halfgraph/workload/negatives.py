@@ -45,7 +45,7 @@ def add_negatives(
     chosen = np.flatnonzero(np.arange(len(questions)) % counts.one_in == 0)
     batch = questions.take(chosen).batch()
     answers = Exact(truth).answer_sets(batch, threads)
-    some_path = Exact(truth, relaxed=True).answer_sets(batch, threads)
+    some_path = Exact(truth).answer_sets(batch, threads, relaxed=True)
     generator = np.random.default_rng([seed, len(questions)])
     negatives, hard_negatives = [_NONE] * len(questions), [_NONE] * len(questions)
     for position, row in enumerate(chosen.tolist()):
