@@ -8,12 +8,13 @@ from typing import Any
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.scanner import SourceText
 from halfgraph.sparql.syntax_tree import XSD, BlankNode, Iri, Literal, Triple, Variable, walk
-from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
+from halfgraph.sparql.unsupported import CASTS, MOST_PATTERNS, refused
 
-_NUMBERS = "integer decimal float double long int short byte unsignedLong unsignedInt unsignedShort unsignedByte"
-_SIGNED = "nonNegativeInteger positiveInteger negativeInteger nonPositiveInteger"
-_TIMES = "date time dateTime gYear gYearMonth gMonthDay gDay gMonth duration dayTimeDuration yearMonthDuration"
-COMPARABLE = frozenset(XSD + name for name in f"string boolean anyURI {_NUMBERS} {_SIGNED} {_TIMES}".split())
+_INTEGERS = """
+long int short byte unsignedLong unsignedInt unsignedShort unsignedByte nonNegativeInteger positiveInteger
+negativeInteger nonPositiveInteger
+"""
+COMPARABLE = CASTS | {XSD + name for name in ("anyURI", *_INTEGERS.split())}
 
 
 class OneOf(tree.SyntaxNode):

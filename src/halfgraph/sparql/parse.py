@@ -37,15 +37,10 @@ def parse(text: str, prefixes: Prefixes) -> Request:
     scanned = scan(text, prefixes) if len(text) <= LONGEST else None
     if scanned is None or len(scanned.tokens) > MOST_TOKENS:
         raise refused("length", None)
-    if _nesting(scanned.tokens) > DEEPEST:
+    steps = ((token.text in OPENING) - (token.text in CLOSING) for token in scanned.tokens)
+    if max(accumulate(steps), default=0) > DEEPEST:
         raise refused("nesting", None)
     return Request(_update(scanned) or _query(scanned), scanned.source, scanned.prefixes)
-
-
-def _nesting(tokens: list[Token]) -> int:
-    """Return the depth of the brackets."""
-    steps = ((token.text in OPENING) - (token.text in CLOSING) for token in tokens)
-    return max(accumulate(steps), default=0)
 
 
 def _query(scanned: Scan) -> Query:

@@ -4,25 +4,15 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pyoxigraph import (
-    BlankNode,
-    Literal,
-    NamedNode,
-    QueryResultsFormat,
-    QuerySolutions,
-    Triple,
-    parse_query_results,
-)
+import pyoxigraph as ox
+from pyoxigraph import QueryResultsFormat
 
 from halfgraph.errors import SettingError
+from halfgraph.sparql.syntax_tree import XSD
 
-FORMATS = {
-    "json": QueryResultsFormat.JSON,
-    "xml": QueryResultsFormat.XML,
-    "csv": QueryResultsFormat.CSV,
-    "tsv": QueryResultsFormat.TSV,
+FORMATS: Mapping[str, QueryResultsFormat] = {
+    name: getattr(QueryResultsFormat, name.upper()) for name in ("json", "xml", "csv", "tsv")
 }
-XSD = "http://www.w3.org/2001/XMLSchema#"
 Term = Mapping[str, Any]  # as in the JSON format: type, value, datatype, xml:lang
 Binding = Mapping[str, Term]  # a row: the term of each bound variable
 
@@ -48,19 +38,19 @@ def number_term(number: float) -> Term:
 def store_term(term: Any) -> Term:
     """The term of a value that the store returned."""
     match term:
-        case NamedNode():
+        case ox.NamedNode():
             return entity_term(term.value)
-        case BlankNode():
+        case ox.BlankNode():
             return {"type": "bnode", "value": term.value}
-        case Triple():
+        case ox.Triple():
             parts = {"subject": term.subject, "predicate": term.predicate, "object": term.object}
             return {"type": "triple", "value": {name: store_term(part) for name, part in parts.items()}}
-        case Literal():
+        case ox.Literal():
             return literal_term(term.value, term.language, term.datatype.value)
     raise TypeError(f"not an RDF term: {term!r}")
 
 
-def store_rows(solutions: QuerySolutions) -> Iterator[Binding]:
+def store_rows(solutions: ox.QuerySolutions) -> Iterator[Binding]:
     """The rows that the store returned; an unbound variable has no key."""
     variables = [variable.value for variable in solutions.variables]
     for row in solutions:
@@ -81,4 +71,4 @@ def write_results(variables: Sequence[str], rows: Sequence[Binding], results_for
     if results_form == QueryResultsFormat.JSON:
         return written
     # pyoxigraph takes rows from Python only in this format, and writes the others as the standard says.
-    return parse_query_results(written, format=QueryResultsFormat.JSON).serialize(format=results_form) or b""
+    return ox.parse_query_results(written, format=QueryResultsFormat.JSON).serialize(format=results_form) or b""

@@ -17,6 +17,7 @@ from halfgraph.sparql.syntax_tree import RDF_TYPE, XSD, BlankNode, Iri, Literal,
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEPT, KEYWORDS, MARKS, TOKEN
 
 MOST_TOKENS = 5_000
+Place = tuple[int, int]  # line and column, both from one
 _LABELLED = frozenset({"(", "[", "<<", "{|", "~"})  # what can stand for a blank node
 _UNIT = re.compile(r"\\\\|\\u([0-9A-Fa-f]{4})|\\U([0-9A-Fa-f]{8})|.", re.DOTALL)  # a character or its escape
 _STRING_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
@@ -41,13 +42,6 @@ class Token(NamedTuple):
     @property
     def span(self) -> Span:
         return self.start, self.end
-
-
-class Place(NamedTuple):
-    """Line and column of a character, both from one."""
-
-    line: int
-    column: int
 
 
 @dataclass(frozen=True)
@@ -77,7 +71,7 @@ class SourceText:
 
     def place(self, offset: int) -> Place:
         """Return line and column of an offset in the original text."""
-        return Place(self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset))
+        return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
 
     def place_of(self, node: SyntaxNode | Token | None) -> Place | None:
         return None if node is None else self.place(node.span[0])
