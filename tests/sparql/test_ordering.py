@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
-from halfgraph.query.tree import Anchor, Project, children
+from halfgraph.query.tree import Project, children
 from halfgraph.sparql.ordering import Net
 from halfgraph.sparql.read import read
 from halfgraph.sparql.unsupported import refused
@@ -30,7 +30,7 @@ def is_order(order: tuple[str, ...], pairs: set[tuple[str, str]]) -> bool:
 def test_the_first_order_of_all_is_found_or_there_is_none(pairs: set[tuple[str, str]]) -> None:
     names = sorted({name for pair in pairs for name in pair} - {"e", "x"})
     orders = [(*some, "x") for some in permutations(names) if is_order((*some, "x"), pairs)]
-    term = {name: name for name in "abcdx"} | {"e": Anchor(0)}
+    term = {name: name for name in "abcdx"} | {"e": 0}
     net = Net.of([(term[first], 0, term[second]) for first, second in pairs], "x")
     if orders:
         net.check(refusing)

@@ -23,41 +23,27 @@ def split_tests(items: Items, target: str, graph: Graph) -> tuple[Items, Items]:
 
     Those are FILTERs of the target and of its literals, patterns with a literal, and a negation without an entity.
     """
-    values = _values(items, target, graph)
-    tests = [
-        item
-        for item in items
-        if (isinstance(item, Triple) and _is_value(item, values, graph, target))
-        or (isinstance(item, Test) and item.variables <= {target, *values})
-        or (isinstance(item, Without) and _has_no_entity(item, target))
-    ]
-    return tuple(item for item in items if item not in tests), tuple(tests)
+    triples = [item for item in items if isinstance(item, Triple)]
+    attributes = [one for one in triples if one.subject == Variable(target) and not _is_relation(one.predicate, graph)]
+    linked = {term for one in triples if one not in attributes for term in (one.subject, one.object)}
+    tested = {Variable(name) for item in items if isinstance(item, Test) for name in item.variables}
+    values = tested - linked - {Variable(target)}  # variables of the target's literals
 
-
-def _values(items: Items, target: str, graph: Graph) -> set[str]:
-    """Return the variables of the target's literals: tested, and only objects of what is no relation of the graph."""
-    tested = {name for item in items if isinstance(item, Test) for name in item.variables}
-    entities = {
-        term.name
-        for item in items
-        if isinstance(item, Triple)
-        for term in (item.subject, item.object)
-        if isinstance(term, Variable)
-        and not (term is item.object and item.subject == Variable(target) and _is_attribute(item, graph))
-    }
-    return tested - entities
-
-
-def _is_attribute(triple: Triple, graph: Graph) -> bool:
-    """Whether the predicate is no relation between entities of the graph."""
-    return isinstance(triple.predicate, Iri) and graph.find_relation(triple.predicate.value) is None
-
-
-def _is_value(triple: Triple, values: set[str], graph: Graph, target: str) -> bool:
-    """Whether a triple states a literal of the target."""
-    if triple.subject != Variable(target) or not _is_attribute(triple, graph):
+    def is_test(item: Item) -> bool:
+        match item:
+            case Triple():
+                return item in attributes and (isinstance(item.object, Literal) or item.object in values)
+            case Test():
+                return {Variable(name) for name in item.variables} <= {Variable(target), *values}
+            case Without():
+                return _has_no_entity(item, target)
         return False
-    return isinstance(triple.object, Literal) or (isinstance(triple.object, Variable) and triple.object.name in values)
+
+    return tuple(item for item in items if not is_test(item)), tuple(filter(is_test, items))
+
+
+def _is_relation(predicate: tree.SyntaxNode, graph: Graph) -> bool:
+    return not isinstance(predicate, Iri) or graph.find_relation(predicate.value) is not None
 
 
 def _has_no_entity(item: Without, target: str) -> bool:

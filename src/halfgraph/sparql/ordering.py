@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from halfgraph.errors import SparqlError
-from halfgraph.query.patterns import Edge, by_name
-from halfgraph.query.tree import Anchor
+from halfgraph.query.patterns import by_name
 from halfgraph.sparql.normalise import display
 
-Link = tuple[Anchor | str, int, Anchor | str]  # a pattern: term, relation in the direction of the triples, term
+Link = tuple[int | str, int, int | str]  # a pattern: entity or variable, relation, entity or variable
 Refuse = Callable[..., SparqlError]  # the error for a feature and the name of a variable
 
 
@@ -31,7 +30,7 @@ class Net:
     @classmethod
     def of(cls, links: Sequence[Link], target: str, others: Iterable[str] = (), anchored: Iterable[str] = ()) -> "Net":
         """Return the net of some patterns, with other variables and those that are anchored in another way."""
-        ends: dict[str, set[Anchor | str]] = {name: set() for name in (*others, target)}
+        ends: dict[str, set[int | str]] = {name: set() for name in (*others, target)}
         for first, _, second in links:
             for name, end in ((first, second), (second, first)):
                 if isinstance(name, str):
@@ -89,14 +88,11 @@ def _rank(name: str) -> tuple[bool, list[tuple[int, str]]]:
     return name[0] in "[/", by_name(name)
 
 
-def directed(links: Sequence[Link], order: Sequence[str]) -> list[Edge]:
-    """Return the patterns as edges from the entity or the earlier variable; against the triples by the inverse."""
+def directed(links: Sequence[Link], order: Sequence[str]) -> list[Link]:
+    """Return each pattern from the entity or the earlier variable on; against the triples by the inverse relation."""
     index = {name: number for number, name in enumerate(order)}
-    edges = []
+    edges: list[Link] = []
     for first, relation, second in links:
-        if isinstance(second, str) and (isinstance(first, Anchor) or index[first] < index[second]):
-            edges.append(Edge(first, relation, second))
-        else:
-            assert isinstance(first, str)
-            edges.append(Edge(second, relation ^ 1, first))
+        forwards = isinstance(second, str) and (isinstance(first, int) or index[first] < index[second])
+        edges.append((first, relation, second) if forwards else (second, relation ^ 1, first))
     return edges

@@ -25,19 +25,20 @@ class Names:
     graph: Graph
     request: Request
 
-    def term(self, node: Term) -> Anchor | str:
+    def term(self, node: Term) -> int | str:
+        """Return an entity, or the name of a variable."""
         if isinstance(node, Variable):
             return node.name
         if isinstance(node, Literal):
             raise self.literal(node)
         assert isinstance(node, Iri)
-        return self.anchor(node)
+        return self.entity(node)
 
-    def anchor(self, node: Iri) -> Anchor:
+    def entity(self, node: Iri) -> int:
         entity = self.graph.find_entity(node.value)
         if entity is None:
             raise self.unknown(node, "entity", self.similar(self.graph.entities, node.value))
-        return Anchor(entity)
+        return entity
 
     def relation(self, node: Iri) -> int:
         relation = self.graph.find_relation(node.value)
@@ -178,10 +179,11 @@ class Translator(Names):
         edges = directed(list(patterns.links), order)
         found: dict[str, Query] = {}
         for variable in order:
-            sources = ((edge, edge.source) for edge in edges if edge.target == variable)
-            projections = [Project(found[end] if isinstance(end, str) else end, edge.relation) for edge, end in sources]
-            parts = list(dict.fromkeys(patterns.parts.get(variable, ())))
-            node = _simplest([*projections, *parts], patterns.types.get(variable))
+            sources = ((source, relation) for source, relation, end in edges if end == variable)
+            projections = [Project(found[s] if isinstance(s, str) else Anchor(s), relation) for s, relation in sources]
+            parts = patterns.parts.get(variable, [])
+            once = list(dict.fromkeys(parts)) if len(parts) > 1 else parts  # hashing a query is slow
+            node = _simplest([*projections, *once], patterns.types.get(variable))
             found[variable] = replace(node, name=variable, span=self.spans.get(variable))
         return found
 
@@ -238,7 +240,7 @@ class Translator(Names):
             case Among():
                 if item.variable not in {**variables_of(items), target: None}:
                     raise refused("missing variable", self.request.source.place_of(item), name=item.variable)
-                anchors: list[Query] = [self.anchor(iri) for iri in item.iris]
+                anchors: list[Query] = [Anchor(self.entity(iri)) for iri in item.iris]
                 if item.negated:
                     return item.variable, [Negate(anchor) for anchor in anchors]
                 return item.variable, anchors if len(anchors) == 1 else [Union(tuple(anchors))]
