@@ -1,6 +1,6 @@
 """Explanations: the query as it was understood, and the witness of an answer."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -19,9 +19,9 @@ from halfgraph.query.patterns import variable_names
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import (
     Anchor,
+    Project,
     Query,
     children,
-    edges,
     has_choice,
     is_negated,
     is_variable,
@@ -93,8 +93,9 @@ class Explainer:
         """Return the query as nodes and edges, with likely entities and attention."""
         ids: dict[str | int, int] = {}
         described: list[schema.QueryNode] = []
-        for edge in edges(encoded.query):
-            if isinstance(edge.source, Anchor) and (entity := int(edge.source.entity)) not in ids:
+        links = [node for node in nodes(encoded.query) if isinstance(node, Project)]
+        for entity in (int(link.source.entity) for link in links if isinstance(link.source, Anchor)):
+            if entity not in ids:
                 ids[entity] = len(described)
                 iri, label, type_name = self.names.described(entity)
                 described.append(schema.QueryNode(ids[entity], "anchor", label, iri, type_name))
@@ -114,10 +115,10 @@ class Explainer:
         return schema.QueryNode(number, role, f"?{name}", None, type_name, likely)
 
     def _edges(self, encoded: EncodedVariables, ids: Mapping[str | int, int]) -> list[schema.QueryEdge]:
-        negated = _only_below(encoded.query, is_negated)
-        alternative = _only_below(encoded.query, lambda node: node.is_choice)
+        order = nodes(encoded.query)
+        negated, alternative = _only_below(order, is_negated), _only_below(order, lambda node: node.is_choice)
         described = []
-        for edge in edges(encoded.query):
+        for edge in (node for node in order if isinstance(node, Project)):
             source = int(edge.source.entity) if isinstance(edge.source, Anchor) else encoded.names[id(edge.source)]
             relation, attention = self.names.relation(int(edge.relation)), encoded.attention.get(id(edge))
             described.append(
@@ -159,10 +160,9 @@ class Explainer:
         )
 
 
-def _only_below(query: Query, matches: Callable[[Query], bool]) -> set[int]:
-    """The nodes, by their ids, that are only used below nodes that match."""
-    order = nodes(query)
-    free = {id(query)}
+def _only_below(order: Sequence[Query], matches: Callable[[Query], bool]) -> set[int]:
+    """The nodes, by their ids, that are only used below nodes that match; the target is last in the order."""
+    free = {id(order[-1])}
     for node in reversed(order):
         if id(node) in free and not matches(node):
             free.update(map(id, children(node)))

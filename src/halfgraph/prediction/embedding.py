@@ -34,7 +34,10 @@ class EmbeddingIndex:
     @torch.no_grad()
     def scores(self, disjuncts: torch.Tensor, among: slice) -> torch.Tensor:
         """Cosine of each entity of a range with the nearest query embedding (disjuncts, d): (range,)."""
-        return cosine(F.normalize(disjuncts, dim=-1), self.vectors[among]).amax(dim=0)  # eq. 11
+        queries, entities = F.normalize(disjuncts, dim=-1), self.vectors[among]
+        if len(queries) == 1:
+            return cosine(queries, entities)[0]  # eq. 11
+        return cosine(entities, queries).amax(dim=1)  # eq. 11, faster in this order
 
     def nearest(
         self, disjuncts: torch.Tensor, count: int, *, among: slice, without: NDArray[np.int32]
@@ -83,10 +86,11 @@ def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragg
 
     A type stated in the query takes precedence. `query` has columns of ids; `known` has the answers of each row.
     """
-    usual = encoder.types_of(query, len(known)).cpu().numpy()
-    chosen = np.broadcast_to(usual, (len(known),)).astype(np.int64)
-    if type_of(query) is None:
+    chosen, answered, is_stated = np.zeros(len(known), np.int64), known.sizes() > 0, type_of(query) is not None
+    if is_stated or not answered.all():
+        chosen[:] = encoder.types_of(query, len(known)).cpu().numpy()
+    if not is_stated:
         known_types = types.of(known.values)
-        for row in np.flatnonzero(known.sizes()):
+        for row in np.flatnonzero(answered):
             chosen[row] = np.bincount(known_types[known.offsets[row] : known.offsets[row + 1]]).argmax()
     return chosen
