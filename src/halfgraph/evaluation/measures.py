@@ -33,20 +33,18 @@ class Column:
     there: NDArray[np.bool_]
 
     def value(self) -> float:
-        """Mean over the questions that have a value."""
         return float(self.values[self.there].mean())
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The scores of each question's answer and negative where `there`; the measure is the ROC AUC."""
+    """The scores of each question's answer and negative where `there`; the measure is the ROC AUC of all pooled."""
 
     positive: Values
     negative: Values
     there: NDArray[np.bool_]
 
     def value(self) -> float:
-        """Area under the ROC curve, all questions pooled."""
         return auc(self.positive[self.there], self.negative[self.there])
 
 

@@ -93,7 +93,6 @@ def html_table(table: Table) -> str:
 
 
 def _about(about: Mapping[str, Any]) -> str:
-    """Return the provenance of the figures as a table."""
     if not about:
         return ""
     lines = "".join(

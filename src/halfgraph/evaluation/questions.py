@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError, InputError
-from halfgraph.evaluation.ranking import missing_triples
+from halfgraph.evaluation.ranking import missing_triples, sets_of
 from halfgraph.graph.folder import Graph
 from halfgraph.prediction.calibration_fitting import held_out_questions
 from halfgraph.workload.folder import GRAPHS, Workload
@@ -32,37 +32,27 @@ class EvaluationSet:
 
     @property
     def counts(self) -> dict[str, int]:
-        """Number of questions of each structure."""
         return {questions.structure.short: len(questions) for questions in self.sets}
 
     @property
     def total(self) -> int:
-        """Number of questions."""
         return sum(map(len, self.sets))
 
     def sample(self, limit: int, seed: int) -> "EvaluationSet":
         """Draw at most `limit` questions of each structure."""
-        rows = [_sample_rows(questions, limit, seed) for questions in self.sets]
-        sets = tuple(questions.take(own) for questions, own in zip(self.sets, rows, strict=True))
-        missing = tuple(
-            numbers[_hard_answers(questions, own)]
-            for questions, numbers, own in zip(self.sets, self.missing, rows, strict=True)
-        )
-        return replace(self, sets=sets, missing=missing)
+        sets, missing = [], []
+        for questions, numbers in zip(self.sets, self.missing, strict=True):
+            rows = _sample_rows(questions, limit, seed)
+            of_answers = np.repeat(np.arange(len(questions)), sets_of(questions, "hard").sizes())
+            sets.append(questions.take(rows))
+            missing.append(numbers[np.isin(of_answers, rows)])
+        return replace(self, sets=tuple(sets), missing=tuple(missing))
 
 
 def _sample_rows(questions: Questions, limit: int, seed: int) -> NDArray[np.int64]:
     """Draw at most `limit` rows, ascending; a smaller limit does not give a subset of a larger one's."""
     generator = np.random.default_rng([seed, len(questions)])
     return np.sort(generator.choice(len(questions), min(limit, len(questions)), replace=False, shuffle=False))
-
-
-def _hard_answers(questions: Questions, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions of the hard answers of some rows."""
-    if questions.hard is None or not len(rows):
-        return np.empty(0, np.int64)
-    offsets = questions.hard.offsets
-    return np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
 
 
 def from_workload(workload: Workload, graph: Graph, split: str, limit: int | None, seed: int) -> EvaluationSet:

@@ -30,7 +30,6 @@ class Table:
     best: Sequence[tuple[int, int]] = ()  # row and column of each best figure
 
     def text(self, row: int, column: int) -> str:
-        """Format a cell."""
         cell = self.rows[row][column]
         if isinstance(cell, float):
             return f"{cell:.{self.digits}f}"

@@ -69,7 +69,6 @@ class Reproduction:
 
     @cached_property
     def questions(self) -> EvaluationSet:
-        """The test questions."""
         return from_workload(self.workload, self.graph, "test", None, 0)
 
 
@@ -174,7 +173,6 @@ def measure_baselines(work: Reproduction, most: int, threads: int | None) -> Non
 def _measure(
     path: Path, predictor: Predictor, questions: EvaluationSet, threads: int | None, others: Mapping[str, Any]
 ) -> None:
-    """Measure a predictor and write its figures."""
     tune_memory()
     figures = evaluate(predictor, questions, threads=threads)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -28,7 +28,6 @@ def exporter(file: IO[bytes], names: GraphNames, run: str, *, every: bool) -> Wa
 
 
 def _scores(scored: ScoredQuestions, row: int) -> dict[str, Any]:
-    """Return the scores of a question's answer and negatives."""
     questions = scored.questions
     scores: dict[str, Any] = {"answer": float(scored.answer[row])}
     for name in ("negative", "hard_negative"):

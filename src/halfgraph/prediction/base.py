@@ -38,7 +38,6 @@ class QueryPredictor:
     scorer: Callable[[], Callable[[Query], Scores]]  # called once for each batch, so that it may own scratch memory
 
     def scores(self, structure: Structure, anchors: Ids, relations: Ids) -> Scores:
-        """Score every entity for each query."""
         score = self.scorer()
         return np.stack([score(structure.fill(*ids)) for ids in zip(anchors, relations, strict=True)])
 

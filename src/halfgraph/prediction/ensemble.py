@@ -43,7 +43,6 @@ class EntityPriors:
         return cls(graph.types.starts, np.log1p(np.diff(graph.starts)).astype(np.float32))
 
     def without_degree(self) -> "EntityPriors":
-        """Return the same with equal degrees."""
         return replace(self, log_degree=np.zeros_like(self.log_degree))
 
 

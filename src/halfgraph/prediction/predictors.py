@@ -20,7 +20,7 @@ from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.prediction.calibration import MAKE_AGAIN, Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex, EmbeddingPredictor
 from halfgraph.prediction.ensemble import EnsemblePredictor, EnsembleWeights, EntityPriors, fit_ensemble, weights_for
-from halfgraph.prediction.link_executor import BEAM, LinkExecutor
+from halfgraph.prediction.link_executor import LinkExecutor
 from halfgraph.prediction.link_fitting import LEAST_HELD_OUT, PAIRS, fit_link_weights
 from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor, LinkWeights
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
@@ -92,11 +92,9 @@ class Predictors:
     index: EmbeddingIndex
     known: KnowledgeGraph
     fitted: FittedWeights | None = None
-    beam: int = BEAM
 
     @classmethod
     def load(cls, run: Path, encoder: Encoder, known: KnowledgeGraph) -> "Predictors":
-        """Read the weights of a run and build its predictors."""
         return cls(EmbeddingIndex.of(encoder), known, FittedWeights.load(run))
 
     @property
@@ -134,7 +132,7 @@ class Predictors:
 
     def link_executor(self) -> LinkExecutor:
         """Return an executor by link probabilities, for one thread."""
-        return LinkExecutor(self.links.copy(), self.beam)
+        return LinkExecutor(self.links.copy())
 
     def predictor(self, mode: str, name: str | None = None, *, likely: bool = False) -> Predictor:
         """Build the predictor of a mode; `likely`: its scores are probabilities, as those of `ask` are."""
@@ -151,7 +149,7 @@ class Predictors:
         """
         if mode == EMBEDDING:
             links = CosineLinks(self.index, self.triples, calibration.cosine_probability)
-            return find_witness(LinkExecutor(links, self.beam), query, entity)
+            return find_witness(LinkExecutor(links), query, entity)
         return find_witness(self.link_executor(), query, entity)
 
 

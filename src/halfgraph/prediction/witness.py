@@ -19,7 +19,7 @@ from halfgraph.prediction.baselines import one_hot
 from halfgraph.prediction.link_executor import LinkExecutor, Pass, is_anchored
 from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor
 from halfgraph.query.exact import Entities, Exact
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, nodes
+from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, has_negation, nodes
 
 Bindings = dict[int, int]  # the entity of each node, by the node's id
 
@@ -47,7 +47,7 @@ class BoundWitness:
 def find_witness(executor: LinkExecutor, query: Query, entity: int) -> BoundWitness:
     """Return the best witness of an entity as the answer to a query."""
     known = next(_bindings([(query, entity)], {}, KnownChoices.of(executor.links.graph, query, entity)), None)
-    if known is not None and not any(isinstance(node, Negate) for node in nodes(query)):
+    if known is not None and not has_negation(query):
         return BoundWitness(known, _steps(executor.links, query, known, negated=False))
     best = BestChoices(max(executor.passes(query), key=lambda run: float(run.scores[id(query)][entity])))
     return _with_negations(best, query, known or best.bindings(query, entity), negated=False)
@@ -103,20 +103,17 @@ class KnownChoices:
                 if isinstance(node, Project):
                     reached = [graph.tails_of(int(tail), int(node.relation) ^ 1) for tail in here]
                     here = np.concatenate([*reached, np.empty(0, np.int32)])
-                parts = [node.source] if isinstance(node, Project) else node.parts
-                for part in parts:
+                for part in children(node):
                     if id(part) in candidates and id(part) not in optional:
                         candidates[id(part)] = np.intersect1d(candidates[id(part)], here)
         return cls(graph, candidates)
 
     def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
-        """Candidates with a known triple to the tail."""
         before = self.graph.tails_of(tail, int(node.relation) ^ 1)
         own = [bound[id(node.source)]] if id(node.source) in bound else self.candidates[id(node.source)]
         return map(int, np.intersect1d(own, before))
 
     def parts(self, node: Union, entity: int) -> Iterable[Query]:
-        """Parts with this answer."""
         return (part for part in node.parts if entity in self.candidates[id(part)])
 
 
@@ -128,7 +125,6 @@ class BestChoices:
     strict: bool = False
 
     def bindings(self, query: Query, entity: int) -> Bindings:
-        """Return the best entities for all nodes."""
         return next(_bindings([(query, entity)], {}, self))
 
     def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
@@ -148,7 +144,6 @@ class BestChoices:
         return [best]
 
     def parts(self, node: Union, entity: int) -> Iterable[Query]:
-        """The part with the best score."""
         return [max(node.parts, key=lambda part: float(self.run.scores[id(part)][entity]))]
 
 
@@ -169,14 +164,14 @@ def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated
 
 def _steps(links: LinkPredictor | CosineLinks, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
     """Return the links between bound entities."""
-    order = (node for node in nodes(query, negated=False) if isinstance(node, Project) and id(node) in bound)
-    return [_step(links, node, bound[id(node.source)], bound[id(node)], negated) for node in order]
-
-
-def _step(links: LinkPredictor | CosineLinks, node: Project, head: int, tail: int, negated: bool) -> Step:
-    relation = int(node.relation)
-    if tail in links.graph.tails_of(head, relation):
-        return Step(node, head, tail, True, 1.0, negated)
-    evidence = links.evidence(one_hot(head, links.graph.entity_count), relation)
-    likely = links.probabilities(np.array([head]), relation, evidence, np.array([tail]), anchored=is_anchored(node))
-    return Step(node, head, tail, False, float(likely[0, 0]), negated)
+    steps = []
+    for node in nodes(query, negated=False):
+        if isinstance(node, Project) and id(node) in bound:
+            head, tail, relation = bound[id(node.source)], bound[id(node)], int(node.relation)
+            known, probability = tail in links.graph.tails_of(head, relation), 1.0
+            if not known:
+                evidence = links.evidence(one_hot(head, links.graph.entity_count), relation)
+                ends = (np.array([head]), relation, evidence, np.array([tail]))
+                probability = float(links.probabilities(*ends, anchored=is_anchored(node))[0, 0])
+            steps.append(Step(node, head, tail, known, probability, negated))
+    return steps
