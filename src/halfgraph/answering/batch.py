@@ -107,7 +107,6 @@ class BatchAnswers:
 
     @torch.no_grad()
     def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[Ranked]:
-        """The best entities of each query that are not known answers."""
         types = self.names.graph.types
         vectors = [F.normalize(one, dim=-1) for one in self.index.encoder.encode(disjuncts(without_negation(query)))]
         best: list[Ranked] = [[] for _ in range(len(known))]

@@ -172,9 +172,8 @@ class Answers:
 
 
 def _annotations(answer: PredictedAnswer) -> dict[str, Term]:
-    numbers = {"_score": answer.score, "_confidence": answer.confidence}
-    terms = {name: number_term(number) for name, number in numbers.items() if number is not None}
-    return terms | {"_source": literal_term("predicted")}
+    terms = {"_score": number_term(answer.score), "_source": literal_term("predicted")}
+    return terms if answer.confidence is None else terms | {"_confidence": number_term(answer.confidence)}
 
 
 @dataclass(frozen=True)

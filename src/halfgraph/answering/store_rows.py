@@ -175,11 +175,9 @@ class EntityNames:
         return slice(0, self._starts[-1]) if type_id is None else slice(*self._starts[type_id : type_id + 2])
 
     def known(self, rows: Rows) -> list[KnownAnswer]:
-        """Return the rows as answers."""
         return [self._known(rows.variables, binding) for binding in rows.bindings]
 
     def _known_entity(self, variable: str, number: int) -> KnownAnswer:
-        """An entity as an answer."""
         iri, label, type_name = self.described(number)
         return KnownAnswer(iri, label, type_name, {variable: Cell(entity_term(iri)["type"], iri, label)})
 

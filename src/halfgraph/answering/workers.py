@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,6 +30,7 @@ SPARE = 1  # workers beyond those that work at the same time, so that a killed o
 MOST_KILLED = 2  # workers that one job may take down
 PAUSE = 1.0  # seconds between attempts to start a worker
 ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}  # how the store ends when memory or stack run out
+TOO_LARGE = "the query needs more memory than allowed"
 ADVICE = "Tie more of its variables to known entities, or add a LIMIT."
 T = TypeVar("T")
 
@@ -59,9 +60,6 @@ class OutOfMemory(HalfgraphError):
     """A job needs more memory than it may have."""
 
     advice = "Ask for less, or add a LIMIT."
-
-    def __init__(self) -> None:
-        super().__init__("the query needs more memory than allowed")
 
 
 class WorkerProcess:
@@ -132,14 +130,13 @@ class WorkerPool:
 
     @property
     def ready(self) -> int:
-        """Number of workers that have loaded."""
         return self._idle.qsize() + len(self.running)
 
     async def start(self) -> Any:
         """Return what the first worker tells when it is ready; the others start in the background."""
         ready = await self._start()
         for _ in range(self.size + SPARE - 1):
-            self._in_background(self._start_until_ready())
+            self._start_in_background()
         return ready
 
     async def _start(self) -> Any:
@@ -162,8 +159,8 @@ class WorkerPool:
                 sys.stderr.write(f"halfgraph: a worker did not start: {error}\n")
                 await asyncio.sleep(PAUSE)
 
-    def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
+    def _start_in_background(self) -> None:
+        task = asyncio.create_task(self._start_until_ready())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -173,7 +170,7 @@ class WorkerPool:
     async def _replace(self, worker: WorkerProcess) -> None:
         self.replaced += 1
         self._alive.discard(worker)
-        self._in_background(self._start_until_ready())
+        self._start_in_background()
         await self._in_thread(worker.kill)
 
     async def ask(self, job: Mapping[str, Any]) -> Message:
@@ -216,7 +213,7 @@ class WorkerPool:
                 code = await self._in_thread(worker.exit_code)
                 await self._replace(worker)
                 if code in ABORTED:
-                    raise OutOfMemory from None
+                    raise OutOfMemory(TOO_LARGE) from None
             else:
                 self._idle.put_nowait(worker)
                 return message

@@ -36,7 +36,6 @@ class CompletionIndex:
 
     @classmethod
     def of(cls, words: Vocabulary, what: What, degrees: NDArray[np.int64]) -> "CompletionIndex":
-        """Index a vocabulary."""
         entries = sorted(
             (label[word.start() :], number, word.start())
             for number, label in enumerate(normalise(words.label(number)) for number in range(len(words)))

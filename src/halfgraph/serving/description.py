@@ -16,14 +16,15 @@ from halfgraph.serving.negotiation import GRAPHS, TABLES, graph_format
 from halfgraph.serving.problems import Reply
 from halfgraph.serving.schema import Info, Limits
 from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.syntax_tree import RDF_TYPE
 
 PACKAGES = ("pyoxigraph", "torch", "numpy", "fastapi", "uvicorn")
 CARD, PROVENANCE = "README.md", "provenance.json"
 PRIVATE = ("graph_path", "format")  # of a run's provenance
-FOLDERS = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+")
+FOLDERS = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+")  # of a path of this machine only the last part is public
 SD = "http://www.w3.org/ns/sparql-service-description#"
 VOID = "http://rdfs.org/ns/void#"
-TYPE = NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
+TYPE = NamedNode(RDF_TYPE)
 INTEGER = NamedNode("http://www.w3.org/2001/XMLSchema#integer")
 NAMESPACES = {"sd": SD, "void": VOID}
 
@@ -61,7 +62,6 @@ def graph_info(graph: Graph, view: str) -> dict[str, Any]:
 
 
 def _card(run: Path) -> str:
-    """The model card in Markdown; of a path of this machine only the last part remains."""
     path = run / CARD
     return FOLDERS.sub("", path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ""
 

@@ -5,6 +5,7 @@ import json
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -133,8 +134,7 @@ class BodyLimit:
         try:
             body = await self._body(scope, receive)
         except Problem as problem:
-            reply = problem.reply()
-            await send_reply(Reply(reply.body, reply.media, reply.status, {"Connection": "close"}), send)
+            await send_reply(replace(problem.reply(), headers={"Connection": "close"}), send)
             return
         if body is None:
             return

@@ -11,7 +11,7 @@ from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTr
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.schema import Answers
 from halfgraph.answering.store_rows import EntityNames
-from halfgraph.answering.workers import Handler, Message, OutOfMemory
+from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
 from halfgraph.serving.examples import examples
@@ -66,7 +66,7 @@ def handle(context: WorkerContext, job: Job) -> Message:
     try:
         reply = TASKS[job["task"]](context, job)
     except (MemoryError, RecursionError):
-        reply = problem_of(OutOfMemory()).reply()
+        reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
         reply = problem_of(error).reply()
     return reply.message()
@@ -78,8 +78,9 @@ def sparql(context: WorkerContext, job: Job) -> Reply:
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = [variable.value for variable in result.variables]
-        shown = [name for name in _selected(query) if name in variables] or variables
-        return _table(shown, list(islice(store_rows(result), limit + 1)), limit, job)
+        if isinstance(query, Select) and not query.projection:  # SELECT *: the store sorts the variables by name
+            variables = [name for name in variables_in(query) if name in variables] or variables
+        return _table(variables, list(islice(store_rows(result), limit + 1)), limit, job)
     if isinstance(result, QueryBoolean):
         form, media = table_format(job["accept"], job["format"])
         return Reply(result.serialize(format=form) or b"", media)
@@ -96,11 +97,6 @@ def _table(variables: Sequence[str], rows: Sequence[Binding], limit: int, job: J
 
 def _cut(count: int, limit: int) -> dict[str, str]:
     return {CUT: f"only the first {limit} are given"} if count > limit else {}
-
-
-def _selected(query: Query) -> list[str]:
-    """The variables of SELECT * in order of appearance, which the store would sort by name."""
-    return variables_in(query) if isinstance(query, Select) and not query.projection else []
 
 
 def predict(context: WorkerContext, job: Job) -> Reply:
