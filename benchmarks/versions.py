@@ -83,7 +83,9 @@ class Version:
     """One version's process, server and commands."""
 
     def __init__(self, source: Path, graph: Path, run: Path) -> None:
-        self.environment = os.environ | {"PYTHONPATH": str(source / "src"), "PYTHONHASHSEED": "0"}
+        # One thread, because the CPU time of two that wait for each other varies more than what is compared.
+        fixed = {"PYTHONPATH": str(source / "src"), "PYTHONHASHSEED": "0", "OMP_NUM_THREADS": "1"}
+        self.environment = os.environ | fixed
         self.graph = graph
         self.run = run
         command = [sys.executable, str(HERE), "--work", str(graph), str(run)]
