@@ -7,10 +7,11 @@ from hypothesis import given
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.query.tree import Anchor, Intersect, Project, Query, Union
+from halfgraph.query.tree import Anchor, Project, Query, Union
 from halfgraph.sparql.prefixes import COMMON, Prefixes
 from halfgraph.sparql.rendering import to_sparql
-from imported_graphs import made, tsv
+from imported_graphs import made
+from listing_one import DBR, paper_graph, person, relation
 from sparql_strategies import (
     answers,
     any_queries,
@@ -23,44 +24,16 @@ from sparql_strategies import (
     whole_graph,
 )
 
-DBO, DBR = COMMON["dbo"], COMMON["dbr"]
-
-UCLA = "University_of_California,_Los_Angeles"
-
-TRIPLES = [
-    (DBR + "Virginia_Christine", DBO + "deathCause", DBR + "Cardiovascular_disease"),
-    (DBR + "Virginia_Christine", DBO + "almaMater", DBR + UCLA),
-    (DBR + "Escape_Clause", DBO + "guest", DBR + "Virginia_Christine"),
-]
-
 
 @pytest.fixture(scope="module")
 def dbpedia(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("dbpedia")
-    types = folder / "types.tsv"
-    types.write_text("".join(f"{name}\tThing\n" for triple in TRIPLES for name in triple[::2]))
-    labels = folder / "labels.tsv"
-    labels.write_text(f"{DBR}{UCLA}\tUCLA\n{DBR}Escape_Clause\tEscape Clause\n")
-    return made(folder, tsv(TRIPLES), types_file=types, labels_files=(labels,))
+    return paper_graph(tmp_path_factory.mktemp("dbpedia"))
 
 
 @pytest.fixture(scope="module")
 def graph() -> Iterator[Graph]:
     with whole_graph() as found:
         yield found
-
-
-def person(graph: Graph, type_id: int | None = None) -> Query:
-    """Who studied at UCLA and was a guest of Escape Clause."""
-    ucla, clause = (Anchor(graph.entities.find(DBR + name) or 0) for name in (UCLA, "Escape_Clause"))
-    paths = Project(ucla, relation(graph, "almaMater") + 1), Project(clause, relation(graph, "guest"))
-    return Intersect(paths, type_id)
-
-
-def relation(graph: Graph, name: str) -> int:
-    found = graph.relations.find(DBO + name)
-    assert found is not None
-    return 2 * found
 
 
 @given(graph_data(), trees() | dags() | full_trees())
