@@ -7,10 +7,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.files import PART, is_full, part_path
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.names import Namer
+from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.vocabulary import Texts, Vocabulary
 
 FORMAT = 1
@@ -61,6 +62,27 @@ class Graph:
     def has_split(self) -> bool:
         """True if there are valid and test triples."""
         return bool(self.description["split"])
+
+    @property
+    def held_out(self) -> Mapping[str, Any] | None:
+        """The count, seed and share of `with_held_out`; None for a graph as it was imported."""
+        held_out: Mapping[str, Any] | None = self.description.get("held_out")
+        return held_out
+
+    def with_held_out(self, count: int, seed: int) -> Self:
+        """Return this graph without a split as one with at most `count` random validation triples, and no test triples.
+
+        Every entity and relation keeps a training triple. The same count and seed hold out the same triples.
+        """
+        whole = self.whole
+        parts = split(whole.triples(), Shares(whole.triple_count - count, count, 0), seed)
+        views = {name: KnowledgeGraph.of(parts[name], self.types, whole.relation_count) for name in parts}
+        sizes = {name: view.triple_count for name, view in views.items()}
+        held_out = {"count": sizes["valid"], "seed": seed, "share": round(sizes["valid"] / whole.triple_count, 4)}
+        counts = {**self.description["counts"], "triples": sizes}
+        graph = replace(self, description={**self.description, "split": True, "counts": counts, "held_out": held_out})
+        graph._views.update(views, known=whole, whole=whole)
+        return graph
 
     @cached_property
     def entities(self) -> Vocabulary:
