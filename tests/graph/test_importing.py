@@ -112,9 +112,9 @@ def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> N
     types = tmp_path / f"types.{ending}"
     types.write_text("a\tA\nb\tB\n" if ending == "tsv" else 'a,"A"\n\nb,B\n')
     graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", types_file=types)
-    assert types_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
+    assert types_by_name(graph) == {"a": "A", "b": "B", "c": "Untyped"}
     assert report_of(graph)["types in a file"] == 2
-    assert graph.description["types"]["ways"] == {"only stated type": 2, "vote of their relations": 1}
+    assert graph.description["types"]["ways"] == {"only stated type": 2, "Untyped: no type": 1}
 
 
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
@@ -125,7 +125,7 @@ def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_pat
     assert refusal.value.path == types
     graph = made(tmp_path, "alpha\tr\tbeta\n", types_file=types, skip_bad=True)
     assert report_of(graph)["types of unknown entities"] == 2
-    assert types_by_name(graph) == {"alpha": "A", "beta": "Thing"}
+    assert types_by_name(graph) == {"alpha": "A", "beta": "Untyped"}
 
 
 def test_a_types_file_of_one_column_is_refused_or_counted(tmp_path: Path) -> None:

@@ -29,9 +29,10 @@ TypesOption = Annotated[
     ),
 ]
 UntypedOption = Annotated[
-    Literal["vote", "thing"], Option(help="Type of an entity without a stated type: a vote by its relations, or Thing.")
+    Literal["vote", "leave"],
+    Option(help="Type of an entity without a stated one: guess it by a vote of its relations, or leave it Untyped."),
 ]
-SmallestOption = Annotated[int, Option(min=1, help="Replace types with fewer entities by Thing.")]
+SmallestOption = Annotated[int, Option(min=1, help="Replace types with fewer entities by Untyped.")]
 PageOption = Annotated[int, Option(min=1, help="Endpoint: rows per request.")]
 PauseOption = Annotated[float, Option(min=0.0, help="Endpoint: seconds between two requests.")]
 
@@ -145,9 +146,10 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
         ways = [(count, way) for way, count in description["types"]["ways"].items()]
         print_table("\nTypes", ["Entities", "Type given by"], ways)
         triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
+        guessed = f" (guessed for {counts['guessed_types']:,})" if counts["guessed_types"] else ""
         note(
-            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types, "
-            f"{counts['relations']:,} relations, triples: {triples}"
+            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types"
+            f"{guessed}, {counts['relations']:,} relations, triples: {triples}"
         )
         if attribution := description["provenance"].get("attribution"):
             note(f"\n{attribution}")
@@ -261,12 +263,15 @@ def stats(
         print_json(figures)
         return
     counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
+    counts += [("guessed types of entities", figures["guessed_types"])] * bool(figures["guessed_types"])
     splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
     print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
     print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
     sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
     title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
-    print_table(title, ["entities", ""], [(count, local_name(name)) for name, count in sizes[:15]])
+    stated = figures["stated_types"]
+    rows = [(count, stated[name], local_name(name)) for name, count in sizes[:15]]
+    print_table(title, ["entities", "stated", ""], rows)
     labels = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
     frequent = [(count, labels[name]) for name, count in figures["frequent_relations"].items()]
     print_table("\nMost frequent relations", ["triples", ""], frequent)

@@ -98,6 +98,11 @@ class Graph:
         types = self.description["types"]
         return EntityTypes(tuple(types["names"]), np.array(types["starts"], np.int64))
 
+    def is_type_stated(self, entity: int) -> bool:
+        """Return whether the graph states the type of an entity or a subclass of it; if not, it is only a guess."""
+        type_id = int(self.types.of(entity))
+        return entity < int(self.types.starts[type_id]) + int(self.description["types"]["stated"][type_id])
+
     @cached_property
     def namer(self) -> Namer:
         return Namer(self.description["base"])
@@ -267,11 +272,14 @@ def _is_running(process: str) -> bool:
 
 
 def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description with today's keys; earlier versions wrote "kinds" for types and "fate" for uses."""
+    """Return the description with today's keys: earlier versions had other names, and did not mark guessed types."""
     if "kinds" in description:
         description["types"] = description.pop("kinds")
         description["counts"]["types"] = description["counts"].pop("kinds")
     for row in description.get("report", ()):
         if "fate" in row:
             row["used_for"] = row.pop("fate")
+    types = description["types"]
+    types.setdefault("stated", np.diff(types["starts"]).tolist())
+    description["counts"].setdefault("guessed_types", types["ways"].get("vote of their relations", 0))
     return description

@@ -33,7 +33,7 @@ from halfgraph.graph.names import Namer
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
-from halfgraph.graph.types import How, Triples, Untyped, number
+from halfgraph.graph.types import GUESSED, How, Triples, Untyped, number
 
 
 @dataclass(frozen=True)
@@ -216,11 +216,17 @@ def _write(
             "entities": len(graph.entities),
             "relations": len(graph.relations),
             "types": len(graph.types),
+            "guessed_types": graph.ways.get(GUESSED, 0),  # entities
             "triples": {name: counts.get(name, 0) for name in SPLITS},
             "literals": len(np.unique(np.frombuffer(statements.literals, dtype=np.int64))),  # distinct statements,
         },
         "split": has_split,
-        "types": {"names": graph.types.names, "starts": graph.types.starts.tolist(), "ways": graph.ways},
+        "types": {
+            "names": graph.types.names,
+            "starts": graph.types.starts.tolist(),
+            "stated": graph.stated,
+            "ways": graph.ways,
+        },
         "base": namer.base,
         "prefixes": statements.prefixes,
         "report": report(statements, given, counts, choices),
