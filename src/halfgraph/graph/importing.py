@@ -209,6 +209,7 @@ def _write(
         edges = KnowledgeGraph.of(_concatenated(parts, VIEWS[view], forget=last), graph.types, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
+    literals = len(np.unique(np.frombuffer(statements.literals, dtype=np.int64)))
     description = {
         "format": FORMAT,
         "fingerprint": fingerprint(folder, graph.types, views),
@@ -218,7 +219,7 @@ def _write(
             "types": len(graph.types),
             "guessed_types": graph.ways.get(GUESSED, 0),  # entities
             "triples": {name: counts.get(name, 0) for name in SPLITS},
-            "literals": len(np.unique(np.frombuffer(statements.literals, dtype=np.int64))),  # distinct statements,
+            "literals": literals,
         },
         "split": has_split,
         "types": {
@@ -229,7 +230,7 @@ def _write(
         },
         "base": namer.base,
         "prefixes": statements.prefixes,
-        "report": report(statements, given, counts, choices),
+        "report": report(statements, given, literals, counts, choices),
         "provenance": {**provenance, "halfgraph": __version__, "made": time.strftime("%FT%TZ", time.gmtime())},
     }
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -244,18 +245,19 @@ def _concatenated(parts: dict[str, Triples], names: Sequence[str], *, forget: bo
 
 
 def report(
-    statements: Statements, given: int, counts: Mapping[str, int], choices: ImportOptions
+    statements: Statements, given: int, literals: int, counts: Mapping[str, int], choices: ImportOptions
 ) -> list[dict[str, Any]]:
-    """Return what was read: rows of `what`, `count` and `used_for`."""
+    """Return what was read: rows of `what`, `count` and `used_for`; `given` triples with, `literals` without copies."""
     seen = statements.counts
     used = sum(counts[name] for name in SPLITS if name in counts)
+    duplicates = given - used + seen["literals"] - literals
     rows = [
         ("statements read", seen["read"], "all of the rows below"),
         ("triples of the graph", used, "training and queries"),
-        ("duplicates", given - used, "nothing: each triple counts once"),
+        ("duplicates", duplicates, "nothing: each triple and each literal counts once"),
         ("triples in more than one split", used - counts.get("whole", used), "every split, as published"),
         ("self-loops", seen["self-loops"], "nothing: dropped" if choices.self_loops == "drop" else "triples"),
-        ("literals", seen["literals"], "exact queries"),
+        ("literals", literals, "exact queries"),
         ("labels", len(statements.labels), "display: the best label of each name"),
         ("types", seen["types"], "types of entities, exact queries"),
         ("types in a file", seen["types in a file"], "types of entities, exact queries"),
