@@ -51,6 +51,7 @@ def required_in_train(triples: Triples) -> NDArray[np.bool_]:
     """Mark the first row with each entity and each relation, which must stay in train."""
     must = np.zeros(len(triples), dtype=bool)
     for column in (triples[:, 1], np.concatenate([triples[:, 0], triples[:, 2]])):
-        _, firsts = np.unique(column, return_index=True)
-        must[firsts % len(triples)] = True
+        firsts = np.full(column.max() + 1, -1)
+        firsts[column[::-1]] = np.arange(len(column))[::-1]  # the last assignment counts; faster than np.unique
+        must[firsts[firsts >= 0] % len(triples)] = True
     return must
