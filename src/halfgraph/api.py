@@ -62,12 +62,6 @@ class ApiGraph(folder.Graph):
             import_graph([Path(path) for path in sources], Path(out), chosen)
         return cls.open(out)
 
-    @classmethod
-    def open(cls, path: PathLike) -> "ApiGraph":
-        """Open a graph folder."""
-        opened = super().open(path)
-        return cls(opened.path, opened.description)
-
     def _repr_html_(self) -> str:
         counts = self.description["counts"]
         rows = [(name, f"{counts[name]:,}") for name in ("entities", "relations", "types")]

@@ -133,7 +133,7 @@ def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_pat
 def test_a_types_file_of_one_column_is_refused_or_counted(tmp_path: Path) -> None:
     types = tmp_path / "types.tsv"
     types.write_text("a\tA\nb\n")
-    with pytest.raises(InputError, match="line 2: expected 2 columns"):
+    with pytest.raises(InputError, match="line 2: expected 2 tab-separated columns"):
         made(tmp_path, "a\tr\tb\n", types_file=types)
     assert report_of(made(tmp_path, "a\tr\tb\n", types_file=types, skip_bad=True))["malformed"] == 1
 

@@ -15,9 +15,9 @@ from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlErr
 
 if TYPE_CHECKING:
     from halfgraph.graph.building import SelectionRecipe
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.folder import Graph
     from halfgraph.graph.importing import ImportOptions
-    from halfgraph.graph.remote import Endpoint
 
 Keep = Literal["keep", "drop"]
 TypesOption = Annotated[
@@ -77,10 +77,11 @@ def import_(
     Example: halfgraph import people.ttl ontology.owl --types top --split 90/1/9 --out people
     """
     from halfgraph.graph.demo import CATALOGUE
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.folder import refuse_existing
     from halfgraph.graph.importing import import_graph, import_named
-    from halfgraph.graph.remote import Endpoint, download
+    from halfgraph.graph.remote import download
 
     choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, self_loops=self_loops, seed=seed)
     remote = any("://" in source for source in sources)
@@ -181,8 +182,8 @@ def build(
     --types top --out db18
     """
     from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.folder import Graph, refuse_existing
-    from halfgraph.graph.remote import Endpoint
 
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:
@@ -219,9 +220,10 @@ def _download(
     """Download what an endpoint has around the seeds; return it as a graph, and the recipe with the seeds in it."""
     from pyoxigraph import NamedNode
 
+    from halfgraph.graph.endpoint import select
     from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.importing import ImportOptions, import_graph
-    from halfgraph.graph.remote import neighbourhood, select
+    from halfgraph.graph.remote import neighbourhood
 
     seeds = recipe.seeds
     if query is not None:

@@ -45,7 +45,8 @@ class Graph:
     _views: dict[str, KnowledgeGraph] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def open(cls, path: str | Path) -> "Graph":
+    def open(cls, path: str | Path) -> Self:
+        """Open a graph folder."""
         path = Path(path)
         if PART in path.name:
             problem = "is incomplete: it is still being written, or its import was killed"

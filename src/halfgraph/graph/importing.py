@@ -157,7 +157,7 @@ def _add_label(statements: Statements, namer: Namer, name: str, label: str) -> N
 def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[str, Any]) -> None:
     """Raise InputError if two names of entities or relations have the same IRI."""
     for names in (statements.names, statements.relations):
-        if (clash := namer.clash(names, names)) is not None:
+        if (clash := namer.clash(names)) is not None:
             first, second = map(excerpt, clash)
             problem = f'the names "{first}" and "{second}" would both be <{excerpt(namer.iri(clash[0]))}>'
             advice = "Write the same name for the same thing, or pass another --base."
@@ -179,14 +179,12 @@ def _parts(statements: Statements, choices: ImportOptions, provenance: Mapping[s
 
 def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
     """Return the error for sources without a triple between entities, with what they hold instead."""
-    others = ", ".join(f"{count:,} {what}" for what, count in statements.counts.items() if count and what != "read")
-    advice = "Pass --schema use to learn from the class hierarchy." if statements.counts["schema"] else ""
-    return EmptyGraph(
-        f"no triple between two entities among {statements.counts['read']:,} statements"
-        + (f" ({others})" * bool(others)),
-        path=", ".join(provenance["sources"]),
-        advice=advice or "A graph needs triples whose object is an entity, not a literal.",
-    )
+    seen, advice = statements.counts, "A graph needs triples whose object is an entity, not a literal."
+    if seen["schema"]:
+        advice = "Pass --schema use to learn from the class hierarchy."
+    others = ", ".join(f"{count:,} {what}" for what, count in seen.items() if count and what != "read")
+    problem = f"no triple between two entities among {seen['read']:,} statements" + f" ({others})" * bool(others)
+    return EmptyGraph(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
 def _write(

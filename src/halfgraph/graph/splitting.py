@@ -26,9 +26,8 @@ class Shares:
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or min(numbers) < 0 or numbers[0] == 0:
-            raise SettingError(
-                "--split", f'cannot read "{text}"', advice="Pass train/valid/test as three numbers, for example 90/1/9."
-            )
+            advice = "Pass train/valid/test as three numbers, for example 90/1/9."
+            raise SettingError("--split", f'cannot read "{text}"', advice=advice)
         return cls(*numbers)
 
 

@@ -88,14 +88,8 @@ class Hierarchy:
     def first_level(self, classes: Iterable[str]) -> list[str]:
         """Return the superclasses of the classes just below the root."""
         roots = self.roots()
-        return sorted(
-            {
-                upper
-                for name in classes
-                for upper in self.ancestors(name)
-                if upper not in roots and self.parents.get(upper, set()) <= roots
-            }
-        )
+        above = {upper for name in classes for upper in self.ancestors(name)} - roots
+        return sorted(name for name in above if self.parents.get(name, set()) <= roots)
 
 
 @dataclass(frozen=True)
@@ -205,19 +199,15 @@ def _settle(
     names: list[str], types: NDArray[np.int32], is_stated: NDArray[np.bool_], counts: Counter[str], smallest: int
 ) -> TypeAssignment:
     """Return the assignment; entities without a type, or of a type that is too small, become `Untyped`."""
-    sizes = np.bincount(types[types >= 0], minlength=len(names))
     untyped = types < 0
-    small = ~untyped & (np.append(sizes, 0)[types] < smallest)
+    small = ~untyped & (np.bincount(types[~untyped], minlength=len(names) + 1)[types] < smallest)
     counts[GUESSED] = int((~is_stated & ~small & ~untyped).sum())
     counts[f"{UNTYPED}: their type has too few entities"] = int(small.sum())
     counts[f"{UNTYPED}: no type"] = int(untyped.sum())
-    kept = {names[k] for k in np.unique(types[~untyped & ~small])}
-    if (small | untyped).any():
-        kept.add(UNTYPED)
-    numbers = {name: number for number, name in enumerate(sorted(kept))}
-    table = np.array([numbers.get(name, -1) for name in [*names, UNTYPED]], dtype=np.int32)
-    settled = table[np.where(small | untyped, len(names), types)]
-    return TypeAssignment(sorted(kept), settled, is_stated & ~small, +counts)
+    names, types = [*names, UNTYPED], np.where(small | untyped, len(names), types)
+    kept = sorted({names[k] for k in np.unique(types)})
+    numbers = np.array([kept.index(name) if name in kept else -1 for name in names], dtype=np.int32)
+    return TypeAssignment(kept, numbers[types], is_stated & ~small, +counts)
 
 
 @dataclass(frozen=True)
