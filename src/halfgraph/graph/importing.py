@@ -1,11 +1,9 @@
 """Import statements into a graph folder: ids, types, split, and a report of what was read."""
 
-import gc
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -91,24 +89,11 @@ def make_graph(
     with new_folder(out, made_by="the graph") as folder:
         with (folder / ASIDE).open("w", encoding="utf-8") as aside:
             statements = Statements(aside, choices.language)
-            with _without_collection():
-                gather(statements)
+            gather(statements)
             _read_files(statements, namer, choices)
         _refuse_clashes(statements, namer, provenance)
         _write(folder, statements, namer, choices, provenance)
     return Graph.open(out)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Switch garbage collection off: reading makes millions of names and no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _with_files_beside(sources: Sequence[Path], choices: ImportOptions) -> ImportOptions:
