@@ -61,7 +61,7 @@ class Graph:
 
     @property
     def has_split(self) -> bool:
-        """True if there are valid and test triples."""
+        """True if there are valid or test triples."""
         return bool(self.description["split"])
 
     @property
@@ -75,6 +75,7 @@ class Graph:
 
         Every entity and relation keeps a training triple. The same count and seed hold out the same triples.
         """
+        assert not self.has_split, "a split holds out triples already"
         whole = self.whole
         parts = split(whole.triples(), Shares(whole.triple_count - count, count, 0), seed)
         views = {name: KnowledgeGraph.of(parts[name], self.types, whole.relation_count) for name in parts}
@@ -100,7 +101,7 @@ class Graph:
         return EntityTypes(tuple(types["names"]), np.array(types["starts"], np.int64))
 
     def is_type_stated(self, entity: int) -> bool:
-        """Return whether the graph states the type of an entity or a subclass of it; if not, it is only a guess."""
+        """Return whether the graph states the type of an entity, or a subclass of it; if not, the import chose it."""
         type_id = int(self.types.of(entity))
         return entity < int(self.types.starts[type_id]) + int(self.description["types"]["stated"][type_id])
 
