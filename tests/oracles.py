@@ -48,20 +48,23 @@ def below_the_root(pairs: Iterable[tuple[str, str]], classes: Iterable[str], roo
     return {name for name in met if name != root and parents[name] <= {root}}
 
 
-def votes(triples: Iterable[Named], types: Mapping[str, str]) -> dict[str, dict[str, Fraction]]:
-    """For each entity without a type, the sum over its places in triples of the share of each type in that place."""
+def votes(triples: Iterable[Named], types: Mapping[str, str], fewest: int) -> dict[str, dict[str, Fraction]]:
+    """For each entity without a type, the sum over its places in triples of the share of each type in that place.
+
+    Places with fewer typed entities have no say.
+    """
     seats = {
         seat for head, relation, tail in triples for seat in ((head, (relation, 0), tail), (tail, (relation, 1), head))
     }
     there: dict[tuple[str, int], Counter[str]] = defaultdict(Counter)
-    for entity, place, _ in seats:
+    for entity, place in {(entity, place) for entity, place, _ in seats}:
         if entity in types:
             there[place][types[entity]] += 1
     found: dict[str, dict[str, Fraction]] = {}
     for entity, place, _ in seats:
         if entity not in types:
             tally = found.setdefault(entity, {})
-            for type_id, count in there[place].items():
+            for type_id, count in there[place].items() if there[place].total() >= fewest else ():
                 tally[type_id] = tally.get(type_id, Fraction(0)) + Fraction(count, there[place].total())
     return found
 

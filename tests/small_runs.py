@@ -34,7 +34,7 @@ TWENTY = Budget(steps=20, validations=5, patience=99, checkpoint_seconds=0.0)
 FEW = tuple(structure for structure in STRUCTURES if structure.name in ("1-chain", "2-inter"))
 
 
-def people(folder: Path, count: int = 80, seed: int = 0, split: str = "80/10/10") -> Graph:
+def people(folder: Path, count: int = 80, seed: int = 0, split: str | None = "80/10/10") -> Graph:
     """A graph of people, cities, countries and languages, in which what is missing follows from the rest."""
     rng = random.Random(seed)
     triples: list[Named] = []
@@ -62,11 +62,11 @@ def chance(folder: Path, entities: int = 150, triples: int = 1500, seed: int = 0
     return typed(folder, sorted(drawn), dict.fromkeys(names, "thing"), "80/15/5")
 
 
-def typed(folder: Path, triples: Sequence[Named], types: dict[str, str], split: str) -> Graph:
-    """The graph of some triples with the types of its entities, split."""
+def typed(folder: Path, triples: Sequence[Named], types: dict[str, str], split: str | None) -> Graph:
+    """The graph of some triples with the types of its entities, perhaps split."""
     path = folder / f"types{len(list(folder.iterdir()))}.tsv"
     path.write_text("".join(f"{name}\t{type_id}\n" for name, type_id in sorted(types.items())))
-    return made(folder, tsv(triples), types_file=path, split=Shares.parse(split))
+    return made(folder, tsv(triples), types_file=path, split=split and Shares.parse(split))
 
 
 def training_questions(graph: Graph, shapes: Sequence[Structure] = STRUCTURES, count: int = 200) -> list[Questions]:

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 import halfgraph
@@ -63,6 +64,22 @@ def test_a_run_is_evaluated(run):
     found = halfgraph.evaluate(run, limit=20)
     assert "1-chain" in found._repr_html_()
     assert found.to_dict()["auc"]["1-chain"] > 0
+
+
+def test_a_graph_without_a_split_is_trained_with_confidence(tmp_path):
+    graph = people(tmp_path, count=120, split=None)
+    engine = halfgraph.train(graph, tmp_path / "run", steps=5, dim=8, heads=2)
+    opened = halfgraph.load(tmp_path / "run", view="train")
+    assert np.array_equal(opened.graph.valid.triples(), engine.graph.valid.triples())
+    assert opened.known.triple_count < graph.whole.triple_count == engine.known.triple_count
+    assert all(0 <= one.confidence <= 1 for one in engine.ask(QUERY, top=3).predicted)
+    head, relation, tail = engine.graph.valid.triples()[0].tolist()
+    name, iri = engine.graph.entities.name, engine.graph.relations.name(relation // 2)
+    held_out = f"SELECT ?x {{ <{name(head)}> <{iri}> ?x }}"
+    assert name(tail) in [row.label for row in engine.ask(held_out).known]
+    assert name(tail) not in [row.label for row in opened.ask(held_out).known]
+    with pytest.raises(halfgraph.HalfgraphError, match="has no test triples"):
+        halfgraph.evaluate(tmp_path / "run")
 
 
 def test_a_run_whose_graph_has_moved_says_what_to_pass(run, graph, tmp_path):

@@ -22,7 +22,7 @@ from halfgraph.prediction.embedding import EmbeddingPredictor
 from halfgraph.settings import TrainingSettings, read_config, training_settings
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import load_encoder, new_encoder, run, start
-from halfgraph.training.run_folder import CONFIG, read_provenance, require_graph
+from halfgraph.training.run_folder import CONFIG, read_provenance, trained_graph
 from halfgraph.workload.folder import Counts, Plan, Workload
 from halfgraph.workload.folder import sample as draw
 
@@ -62,12 +62,6 @@ class ApiGraph(folder.Graph):
             import_graph([Path(path) for path in sources], Path(out), chosen)
         return cls.open(out)
 
-    @classmethod
-    def open(cls, path: PathLike) -> "ApiGraph":
-        """Open a graph folder."""
-        opened = super().open(path)
-        return cls(opened.path, opened.description)
-
     def _repr_html_(self) -> str:
         counts = self.description["counts"]
         rows = [(name, f"{counts[name]:,}") for name in ("entities", "relations", "types")]
@@ -93,10 +87,13 @@ def train(
     seed: int = 0,
     **settings: Any,
 ) -> Engine:
-    """Train a model in a new run folder, for five minutes by default, and load it."""
+    """Train a model in a new run folder, for five minutes by default, and load it.
+
+    If the graph has no split, 5 % of its triples are held out to fit confidence on; they still count as known answers.
+    """
     out, chosen = Path(out), training_settings(model, recipe, settings)
     budget = Budget(steps, 5.0 if steps is None and minutes is None else minutes)
-    start(out, graph, chosen.sections(), seed, resume=False)
+    graph = start(out, graph, chosen.sections(), seed, resume=False)
     validate = validator(validation_questions(graph, None, seed))
     encoder = new_encoder(chosen.architecture, graph, seed, "cpu")
     run(out, graph, encoder, chosen.recipe, budget, name=chosen.model, seed=seed, validate=validate)
@@ -149,8 +146,7 @@ def open_run(run: PathLike, graph: folder.Graph | PathLike | None = None) -> Tra
     run = Path(run)
     if not isinstance(graph, folder.Graph):
         graph = Graph.open(_recorded_path(run) if graph is None else graph)
-    require_graph(run, graph)
-    return TrainedRun(run, graph, read_config(run / CONFIG))
+    return TrainedRun(run, trained_graph(run, graph), read_config(run / CONFIG))
 
 
 def _recorded_path(run: Path) -> Path:

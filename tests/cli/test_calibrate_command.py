@@ -34,4 +34,4 @@ def test_a_graph_without_a_split_has_nothing_to_measure_on(tmp_path, capsys):
     halfgraph.train(graph, tmp_path / "run", steps=2, dim=8, heads=2)
     code, _, err = calibrated(capsys, tmp_path / "run")
     assert code == 1
-    assert "no split" in err
+    assert "no validation triples" in err

@@ -54,7 +54,7 @@ def test_an_import_shows_what_was_read_and_makes_a_graph(run: Run) -> None:
     assert outcome.code == 0
     for words in ("statements read", "triples of the graph", "literals", "only stated type"):
         assert words in outcome.out
-    assert f"graph {Graph.open('out').fingerprint}, 3 entities of 1 types, 1 relations" in outcome.err
+    assert f"graph {Graph.open('out').fingerprint}, 3 entities of 2 types, 1 relations" in outcome.err
 
 
 def test_import_prints_json_or_nothing_when_asked(run: Run) -> None:
@@ -66,6 +66,19 @@ def test_import_prints_json_or_nothing_when_asked(run: Run) -> None:
     assert run("import", "a.ttl", "--out", "quiet", "-q") == (0, "", "")
 
 
+def test_import_and_stats_tell_guessed_types_from_stated_ones(run: Run) -> None:
+    typed = "@prefix : <http://example.org/> .\n" + "".join(f":p{n} a :Person ; :knows :p0 .\n" for n in range(5))
+    write(a__ttl=typed + ":guess :knows :p0 .")
+    outcome = run("import", "a.ttl", "--out", "out")
+    assert "1  guess: vote of their relations" in outcome.out
+    assert "6 entities of 1 types (guessed for 1), 1 relations" in outcome.err
+    printed = json.loads(run("stats", "out", "--json").out)
+    assert (printed["guessed_types"], printed["stated_types"]) == (1, {"http://example.org/Person": 5})
+    shown = run("stats", "out").out
+    assert "guessed types of entities  1" in shown
+    assert "6       5  Person" in shown
+
+
 def test_stats_has_the_promised_fields(run: Run) -> None:
     write(a__ttl=TURTLE, b__tsv=tsv(TRIPLES))
     run("import", "a.ttl", "--out", "a")
@@ -74,7 +87,7 @@ def test_stats_has_the_promised_fields(run: Run) -> None:
     assert {key: printed[key] for key in ("entities", "relations", "types", "triples", "literals", "fingerprint")} == {
         "entities": 3,
         "relations": 1,
-        "types": 1,
+        "types": 2,
         "triples": {"train": 2, "valid": 0, "test": 0},
         "literals": 2,
         "fingerprint": Graph.open("a").fingerprint,

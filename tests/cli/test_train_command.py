@@ -95,9 +95,29 @@ def test_a_run_with_a_time_budget_samples_its_questions_on_the_fly(run: Run, mon
 def test_a_graph_without_a_split_keeps_the_last_weights(run: Run) -> None:
     outcome = run("train", "whole", "--out", "run", "--steps", "3", *FEW, "--set", "neighbourhoods=0")
     assert outcome.code == 0
-    assert outcome.err.startswith("The graph has no validation triples, so the last weights are kept.")
+    assert outcome.err.startswith("The graph has no validation triples, so the last weights are kept. It is too small")
     model, state = load_tensors(Path("run") / MODEL)[0], load_tensors(Path("run") / STATE)[0]
     assert all((state[f"weight.{name}"] == tensor).all() for name, tensor in model.items())
+
+
+def test_a_graph_without_a_split_holds_out_triples_by_itself(run: Run) -> None:
+    Path("t.csv").write_text("".join(f"a{i % 13},r{i % 3},b{i * i % 17}\n" for i in range(700)))
+    assert run("import", "t.csv", "--out", "unsplit", "-q").code == 0
+    words = ("train", "unsplit", "--steps", "3", *FEW, "--set", "neighbourhoods=0")
+    outcome = run(*words, "--out", "run")
+    assert outcome.code == 0
+    assert "The graph has no split, so 20 of its " in outcome.err
+    assert "AUC" in outcome.err
+    assert json.loads(Path("run/provenance.json").read_text())["held_out"]["count"] == 20
+    before = (Path("run") / MODEL).read_bytes()
+    assert run(*words, "--out", "run", "--resume", "-q") == (0, "", "")
+    assert (Path("run") / MODEL).read_bytes() == before
+    missing = run("evaluate", "run")
+    assert missing.code == 1
+    assert "unsplit: has no test triples" in missing.err
+    assert "pass --split valid" in missing.err
+    assert run("evaluate", "run", "--split", "valid", "--limit", "5", "-q").code == 0
+    assert run("calibrate", "run").code == 0
 
 
 def test_the_papers_recipe_is_there(run: Run) -> None:
@@ -112,6 +132,7 @@ def test_help_has_an_example(run: Run) -> None:
     out = run("train", "--help").out
     assert "Example: halfgraph train" in out
     assert "--resume" in out
+    assert "5 % of its triples" in " ".join(out.split())
 
 
 # Resuming

@@ -12,13 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.folder import VIEWS, Graph, load_array, new_folder, save_array
 from halfgraph.graph.importing import ImportOptions, import_graph
 from halfgraph.graph.splitting import Shares
 from imported_graphs import edges_by_name, made, short_lived, triples_by_name, tsv, types_by_name
-from oracles import Named, edges
+from oracles import Named, edges, entities
 from strategies import named_triples
 
 TRIPLES = [(f"e{n % 50}", f"r{n % 7}", f"e{n * n % 50}") for n in range(400)]
@@ -53,6 +54,32 @@ def test_a_graph_without_a_split_is_all_train(tmp_path: Path) -> None:
     assert graph.view("whole").triple_count == graph.view("known").triple_count == graph.train.triple_count
     assert graph.valid.triple_count == graph.test.triple_count == 0
     assert graph.test.entity_count == graph.train.entity_count
+
+
+@given(named_triples(), st.integers(1, 12), st.integers(0, 3))
+def test_a_graph_with_triples_held_out_is_as_one_with_a_split(triples: list[Named], count: int, seed: int) -> None:
+    with short_lived(tsv(triples)) as graph:
+        held, again = (Graph.open(graph.path).with_held_out(count, seed) for _ in range(2))
+        found = {view: set(triples_by_name(held, held.view(view))) for view in VIEWS}
+        assert found == {view: set(triples_by_name(again, again.view(view))) for view in VIEWS}
+        assert found["train"] | found["valid"] == found["known"] == found["whole"] == set(triples)
+        assert not found["train"] & found["valid"]
+        assert not found["test"]
+        assert entities(found["train"]) == entities(triples)
+        assert {relation for _, relation, _ in found["train"]} == {relation for _, relation, _ in triples}
+        assert len(found["valid"]) <= count
+        assert held.description["counts"]["triples"] == {name: len(found[name]) for name in ("train", "valid", "test")}
+        assert held.held_out == again.held_out
+        assert held.has_split
+        assert held.fingerprint == graph.fingerprint
+        assert not graph.has_split
+
+
+def test_as_many_triples_are_held_out_as_asked_and_by_the_seed(tmp_path: Path) -> None:
+    graph = made(tmp_path, tsv(TRIPLES))
+    first, second = (graph.with_held_out(30, seed) for seed in (1, 2))
+    assert first.held_out == {"count": 30, "seed": 1, "share": round(30 / len(set(TRIPLES)), 4)}
+    assert set(triples_by_name(first, first.valid)) != set(triples_by_name(second, second.valid))
 
 
 def test_arrays_are_mapped_and_not_read(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import Literal
 
 from halfgraph.errors import EmptyGraph, FolderError, InputError, SettingError
 from halfgraph.graph.demo import NamedTriples
@@ -15,6 +16,7 @@ from halfgraph.graph.store import open_store
 from imported_graphs import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
 from oracles import Named, entities
 from strategies import named_triples
+from wild_graphs import EX, company
 
 SPLIT = {
     "train": [("a", "r", "b"), ("b", "r", "c"), ("a", "r", "b")],
@@ -112,9 +114,9 @@ def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> N
     types = tmp_path / f"types.{ending}"
     types.write_text("a\tA\nb\tB\n" if ending == "tsv" else 'a,"A"\n\nb,B\n')
     graph = made(tmp_path, "a\tr\tb\nb\tr\tc\n", types_file=types)
-    assert types_by_name(graph) == {"a": "A", "b": "B", "c": "B"}
+    assert types_by_name(graph) == {"a": "A", "b": "B", "c": "Untyped"}
     assert report_of(graph)["types in a file"] == 2
-    assert graph.description["types"]["ways"] == {"only stated type": 2, "vote of their relations": 1}
+    assert graph.description["types"]["ways"] == {"only stated type": 2, "Untyped: no type": 1}
 
 
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
@@ -125,13 +127,13 @@ def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_pat
     assert refusal.value.path == types
     graph = made(tmp_path, "alpha\tr\tbeta\n", types_file=types, skip_bad=True)
     assert report_of(graph)["types of unknown entities"] == 2
-    assert types_by_name(graph) == {"alpha": "A", "beta": "Thing"}
+    assert types_by_name(graph) == {"alpha": "A", "beta": "Untyped"}
 
 
 def test_a_types_file_of_one_column_is_refused_or_counted(tmp_path: Path) -> None:
     types = tmp_path / "types.tsv"
     types.write_text("a\tA\nb\n")
-    with pytest.raises(InputError, match="line 2: expected 2 columns"):
+    with pytest.raises(InputError, match="line 2: expected 2 tab-separated columns"):
         made(tmp_path, "a\tr\tb\n", types_file=types)
     assert report_of(made(tmp_path, "a\tr\tb\n", types_file=types, skip_bad=True))["malformed"] == 1
 
@@ -251,3 +253,25 @@ def test_triples_in_memory_become_a_graph_with_types_labels_and_attribution(tmp_
     assert open_store(graph).query("ASK { <http://demo.example/a> a <http://demo.example/A> }")
     label = "http://www.w3.org/2000/01/rdf-schema#label"
     assert open_store(graph).query(f'ASK {{ <http://demo.example/r> <{label}> "is near" }}')
+
+
+def test_the_report_the_counts_and_the_store_have_the_same_number_of_literals(tmp_path: Path) -> None:
+    graph = company(tmp_path)
+    literals = sum(isinstance(quad.object, Literal) for quad in open_store(graph))
+    report = report_of(graph)
+    assert report["literals"] == graph.description["counts"]["literals"] == literals == 60 * 6 + 9 * 2 + 3
+    assert report["duplicates"] == 60  # the notes
+    used = ("triples of the graph", "duplicates", "literals", "types", "schema")
+    assert report["statements read"] == sum(report[name] for name in used)
+
+
+def test_entities_of_several_types_or_none_get_one_and_keep_their_statements(tmp_path: Path) -> None:
+    graph = company(tmp_path)
+    types = {name.removeprefix(EX): type_id.removeprefix(EX) for name, type_id in types_by_name(graph).items()}
+    assert (types["employee1"], types["employee5"], types["employee6"]) == ("Person", "Person", "Person")
+    stated = [graph.is_type_stated(graph.find_entity(f"{EX}employee{number}") or 0) for number in (1, 5, 6)]
+    assert stated == [True, True, False]
+    assert Counter(types.values()) == {"Person": 60, "City": 9, "Country": 3, "Address": 60}
+    assert graph.entities.label(graph.find_entity(EX + "city1") or 0) == "City 1"
+    german = company(tmp_path, language="de")
+    assert german.entities.label(german.find_entity(EX + "city1") or 0) == "Stadt 1"

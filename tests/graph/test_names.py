@@ -24,7 +24,7 @@ def test_names_that_do_not_clash_have_different_iris(names: list[str], base: str
     namer = Namer(base)
     names = [*names, *(f"/{name}" for name in names[:2]), *(namer.iri(name) for name in names[2:4])]
     iris = {name: namer.iri(name) for name in names}
-    assert (namer.clash(iris, iris) is None) == (len(set(iris.values())) == len(iris))
+    assert (namer.clash(iris) is None) == (len(set(iris.values())) == len(iris))
 
 
 @pytest.mark.parametrize("base", ["nonsense", "http://a.org", "", "http://a b/", "/"])

@@ -19,6 +19,7 @@ from halfgraph.graph.statements import SCHEMA, SUB_CLASS_OF, TYPE, label_rank
 from imported_graphs import choices_of, made, nt, rdf, report_of, short_lived, stored, triples_by_name, tsv
 from oracles import Named, learnt
 from strategies import HERE, cells, named_triples, statements
+from wild_graphs import WILD
 
 SYNTAXES = {
     "nt": RdfFormat.N_TRIPLES,
@@ -29,22 +30,6 @@ SYNTAXES = {
     "jsonld": RdfFormat.JSON_LD,
 }
 WITH_GRAPHS = [ending for ending, syntax in SYNTAXES.items() if syntax.supports_datasets]
-# An RDF file as they come: literals, blank nodes, several types, labels in several languages, a little ontology.
-WILD = b"""
-@prefix : <http://example.org/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
-@prefix foaf: <http://xmlns.com/foaf/0.1/> .
-@prefix owl: <http://www.w3.org/2002/07/owl#> .
-@prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
-:Person rdfs:subClassOf :Agent . :Agent rdfs:subClassOf owl:Thing . :bornIn rdfs:domain :Person ; rdfs:label "born in" .
-:Wien a :City, :Place, owl:NamedIndividual ; rdfs:label "Vienna"@en, "Wien"@de, "Vienne"@fr ; :in :Austria .
-:Austria a :Country ; skos:prefLabel "Austria"@en ; rdfs:label "\xc3\x96sterreich"@de .
-:Schr\xc3\xb6dinger a :Person, foaf:Person ; :bornIn :Wien ; :died "1961-01-04"^^xsd:date ; foaf:knows [ a :Person ;
-    foaf:name "Someone" ; :bornIn :Wien ] ; rdfs:seeAlso <relative> ; :bornIn :Wien ;
-    :note "two\\nlines", "a \\"quote\\"" .
-:Wien :twin :Wien . :list :holds ( :Wien :Austria ) . :Austria :population 8000000 .
-"""
 
 
 def learnt_by_pyoxigraph(store: Store) -> set[str]:

@@ -31,7 +31,8 @@ from pyoxigraph import (
 from halfgraph import __version__
 from halfgraph.errors import EndpointError, FolderError, InputError, SettingError
 from halfgraph.graph import remote
-from halfgraph.graph.remote import Endpoint, download, neighbourhood, select
+from halfgraph.graph.endpoint import Endpoint, select
+from halfgraph.graph.remote import download, neighbourhood
 from halfgraph.graph.statements import LABEL, RDF, SUB_CLASS_OF, TYPE
 
 HERE = "http://example.org/"

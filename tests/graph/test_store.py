@@ -146,3 +146,13 @@ def test_a_store_that_another_process_built_meanwhile_is_taken(tmp_path: Path, m
 def test_no_statement_is_in_a_graph_that_is_not_named(tmp_path: Path) -> None:
     graph = made(tmp_path, '<http://a.org/a> <http://a.org/r> <http://a.org/b>, "x" .', "ttl")
     assert all(isinstance(quad.graph_name, DefaultGraph) for quad in quads(graph))
+
+
+def test_the_store_of_a_graph_with_triples_held_out_lacks_them_in_train_alone(tmp_path: Path) -> None:
+    graph = made(tmp_path, tsv((f"a{n % 9}", "r", f"b{n % 7}") for n in range(60)))
+    held = graph.with_held_out(5, 0)
+    assert store_folder(graph) == store_folder(held) == store_folder(held, "known")
+    assert len(open_store(held)) == 60
+    assert len(open_store(held, "train")) == 55
+    assert len(open_store(graph, "train")) == 60
+    assert store_folder(held, "train") != store_folder(graph.with_held_out(5, 1), "train")

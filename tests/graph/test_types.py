@@ -4,10 +4,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyoxigraph import QuerySolutions
 
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import SUB_CLASS_OF, TYPE
-from halfgraph.graph.types import OWL_THING, THING, Hierarchy
+from halfgraph.graph.store import open_store
+from halfgraph.graph.types import FEWEST_VOTERS, GUESSED, OWL_THING, UNTYPED, Hierarchy
 from imported_graphs import made, nt, short_lived, types_by_name
 from oracles import Named, above, below_the_root, common_super_classes, entities, votes
 from strategies import hierarchies, named_triples, types_of
@@ -105,35 +107,73 @@ def test_an_entity_of_one_type_is_of_that_type(triples: list[Named], types: dict
         assert all(decided[name] == min(found) for name, found in types.items() if len(found) == 1 and name in decided)
 
 
-@given(named_triples(), types_of())
-def test_untyped_entities_get_the_type_with_most_votes(triples: list[Named], types: dict[str, set[str]]) -> None:
+@given(named_triples(entities=16), types_of(entities=16, types=2))
+def test_untyped_entities_get_the_type_with_more_than_half_of_the_votes(
+    triples: list[Named], types: dict[str, set[str]]
+) -> None:
     single = {entity: min(several) for entity, several in types.items()}
     with short_lived(nt(triples) + typed({entity: {type_id} for entity, type_id in single.items()}), "nt") as graph:
         found = types_by_name(graph)
+        stated = {name for number, name in enumerate(graph.entities.names) if graph.is_type_stated(number)}
+        guessed = ways(graph).get(GUESSED, 0)
     single = {entity: type_id for entity, type_id in single.items() if entity in found}
-    tallies = votes(triples, single)
+    tallies = votes(triples, single, FEWEST_VOTERS)
     assert set(tallies) == set(found) - set(single)
+    assert stated == set(single)
+    assert guessed == sum(found[entity] != UNTYPED for entity in tallies)
     for entity, tally in tallies.items():
-        most = max(tally.values(), default=0)
-        assert most - tally[found[entity]] < 1e-9 if most else found[entity] == THING
+        winners = [type_id for type_id, count in tally.items() if 2 * count > sum(tally.values())]
+        assert [found[entity]] == (winners or [UNTYPED])
+
+
+@pytest.mark.parametrize(("voters", "expected"), [(2, UNTYPED), (4, UNTYPED), (5, "http://a.org/A")])
+def test_a_guess_needs_several_typed_entities(tmp_path: Path, voters: int, expected: str) -> None:
+    names = [f"p{number}" for number in range(voters)]
+    types = typed({f"http://a.org/{name}": {"http://a.org/A"} for name in names})
+    graph = made(tmp_path, types + "".join(KNOWS.format(name, "x") for name in [*names, "unit"]), "nt")
+    assert types_by_name(graph)["http://a.org/unit"] == expected
+
+
+def test_a_guess_is_never_a_statement_of_the_graph(tmp_path: Path) -> None:
+    types = typed({f"http://a.org/z{number}": {"http://a.org/A"} for number in range(5)})
+    names = [f"z{number}" for number in range(5)]
+    text = types + "".join(KNOWS.format(name, "x") for name in [*names, "guess", "m"])
+    graph = made(tmp_path, text, "nt")
+    known = {graph.entities.label(number): graph.is_type_stated(number) for number in range(len(graph.entities))}
+    assert known == {**dict.fromkeys(names, True), "guess": False, "m": False, "x": False}
+    assert graph.description["counts"]["guessed_types"] == ways(graph)[GUESSED] == 2
+    for query in ("SELECT ?x { ?x a <http://a.org/A> }", "SELECT ?x { ?x a ?type }"):
+        rows = open_store(graph).query(query)
+        assert isinstance(rows, QuerySolutions)
+        assert {row["x"].value for row in rows} == {f"http://a.org/{name}" for name in names}
+
+
+def test_a_type_given_in_place_of_a_small_one_is_not_stated(tmp_path: Path) -> None:
+    types = {
+        "http://a.org/a": {"http://a.org/A"},
+        "http://a.org/b": {"http://a.org/B"},
+        "http://a.org/c": {"http://a.org/B"},
+    }
+    graph = made(tmp_path, KNOWS.format("a", "b") + KNOWS.format("b", "c") + typed(types), "nt", smallest_type=2)
+    stated = [graph.entities.label(number) for number in range(3) if graph.is_type_stated(number)]
+    assert stated == ["b", "c"]
 
 
 def test_the_vote_does_not_count_a_triple_twice(tmp_path: Path) -> None:
-    types = f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n<http://a.org/b> <{TYPE}> <http://a.org/B> .\n"
-    triples = KNOWS.format("a", "x") + KNOWS.format("b", "x") + KNOWS.format("u", "x")
-    once, twice = (
-        made(tmp_path, types + triples, "nt"),
-        made(tmp_path, types + triples + KNOWS.format("b", "x") * 9, "nt"),
-    )
+    types = {f"http://a.org/{name}{n}": {f"http://a.org/{name.upper()}"} for name in "ab" for n in range(3)}
+    names = [*(f"{name}{n}" for name in "ab" for n in range(3)), "u"]
+    triples = typed(types) + "".join(KNOWS.format(name, "x") for name in names)
+    once, twice = (made(tmp_path, triples + KNOWS.format("b0", "x") * count, "nt") for count in (0, 9))
     assert types_by_name(once) == types_by_name(twice)
+    assert types_by_name(once)["http://a.org/u"] == UNTYPED
     assert once.fingerprint == twice.fingerprint
 
 
-def test_untyped_entities_are_things_when_asked(tmp_path: Path) -> None:
+def test_untyped_entities_stay_so_when_asked(tmp_path: Path) -> None:
     text = KNOWS.format("a", "b") + f"<http://a.org/a> <{TYPE}> <http://a.org/A> .\n"
-    graph = made(tmp_path, text, "nt", untyped="thing")
-    assert types_by_name(graph) == {"http://a.org/a": "http://a.org/A", "http://a.org/b": THING}
-    assert ways(graph) == {"only stated type": 1, "Thing: no type": 1}
+    graph = made(tmp_path, text, "nt", untyped="leave")
+    assert types_by_name(graph) == {"http://a.org/a": "http://a.org/A", "http://a.org/b": UNTYPED}
+    assert ways(graph) == {"only stated type": 1, "Untyped: no type": 1}
 
 
 def test_one_type_for_all(tmp_path: Path) -> None:
@@ -144,12 +184,12 @@ def test_one_type_for_all(tmp_path: Path) -> None:
     assert ways(graph) == {"one type for all": 2}
 
 
-def test_types_with_few_entities_become_things(tmp_path: Path) -> None:
+def test_types_with_few_entities_become_untyped(tmp_path: Path) -> None:
     text = KNOWS.format("a", "b") + KNOWS.format("b", "c")
     types = {f"http://a.org/{name}": {f"http://a.org/{type_id}"} for name, type_id in ("aA", "bB", "cB")}
     graph = made(tmp_path, text + typed(types), "nt", smallest_type=2)
-    assert Counter(types_by_name(graph).values()) == {"http://a.org/B": 2, THING: 1}
-    assert ways(graph)["Thing: their type has too few entities"] == 1
+    assert Counter(types_by_name(graph).values()) == {"http://a.org/B": 2, UNTYPED: 1}
+    assert ways(graph)["Untyped: their type has too few entities"] == 1
 
 
 PEOPLE = f"""

@@ -7,9 +7,10 @@ import pytest
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
-from halfgraph.serving.examples import demo_queries, from_file
+from halfgraph.serving.examples import _generate, demo_queries, from_file
 from halfgraph.serving.schema import Example
 from halfgraph.sparql.read import read
+from small_runs import people
 
 
 def test_examples_are_made_from_held_out_triples(client, graph_folder):
@@ -45,3 +46,9 @@ def test_there_are_six_questions_about_the_demo_graph():
     assert len(queries) == 6
     assert all(title.endswith("?") and title[0].isupper() for title in queries)
     assert all(text.startswith("SELECT ") and text.endswith("}") for text in queries.values())
+
+
+def test_examples_are_made_of_validation_triples_if_there_are_no_test_triples(tmp_path):
+    graph = people(tmp_path, split=None).with_held_out(20, 0)
+    examples = list(_generate(graph, graph.train))
+    assert any(one.missing for one in examples)

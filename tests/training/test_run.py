@@ -14,11 +14,12 @@ from halfgraph.graph.folder import Graph
 from halfgraph.model.architecture import Architecture
 from halfgraph.query.structures import structure_named
 from halfgraph.training.loop import Budget
-from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
+from halfgraph.training.run import hold_out, is_finished, load_encoder, new_encoder, run, start
 from halfgraph.training.run_folder import CARD, CONFIG, LATER, METRICS, MODEL, PROVENANCE, STATE
-from halfgraph.workload.folder import Workload
+from halfgraph.workload.folder import Counts, Plan, Workload
+from imported_graphs import made, tsv
 from query_files import sampled, split_graph
-from small_runs import SMALL, TINY, training_questions
+from small_runs import SMALL, TINY, people, training_questions
 
 SETTINGS: dict[str, dict[str, Any]] = {"model": {"name": "x"}, "architecture": asdict(TINY), "recipe": asdict(SMALL)}
 FOUR = Budget(steps=4, validations=2, checkpoint_seconds=0.0)
@@ -180,3 +181,44 @@ def test_fresh_weights_depend_on_the_seed_alone(graph: Graph) -> None:
     assert all(torch.equal(a, b) for a, b in zip(one.parameters(), same.parameters(), strict=True))
     assert torch.equal(torch.get_rng_state(), torch_state)
     assert (np.random.get_state()[1] == state).all()  # type: ignore[index]
+
+
+# A graph without a split
+
+
+def test_a_graph_without_a_split_gets_validation_triples_that_a_resumed_run_has_too(tmp_path: Path) -> None:
+    whole = people(tmp_path, split=None)
+    held = start(tmp_path / "run", whole, SETTINGS, 3, resume=False)
+    total = whole.whole.triple_count
+    assert held.valid.triple_count == 20  # more than a twentieth
+    assert held.train.triple_count == total - 20
+    said = json.loads((tmp_path / "run" / PROVENANCE).read_text())["held_out"]
+    assert said == {"count": 20, "seed": 0, "share": round(20 / total, 4)}
+    again = start(tmp_path / "run", Graph.open(whole.path), SETTINGS, 3, resume=True)
+    assert np.array_equal(again.valid.triples(), held.valid.triples())
+
+
+def test_a_graph_that_has_a_split_keeps_it(graph: Graph, tmp_path: Path) -> None:
+    assert start(tmp_path / "run", graph, SETTINGS, 3, resume=False) is graph
+
+
+@pytest.mark.parametrize(("triples", "count"), [(40, 0), (60, 12), (300, 20), (2000, 100)])
+def test_a_twentieth_is_held_out_and_a_fifth_at_most(tmp_path: Path, triples: int, count: int) -> None:
+    graph = made(tmp_path, tsv((f"a{n % 11}", "r", f"b{n // 11}") for n in range(triples)))
+    assert hold_out(graph).valid.triple_count == count
+
+
+def test_a_workload_has_drawn_from_all_triples_so_none_are_held_out(tmp_path: Path) -> None:
+    whole = people(tmp_path, split=None)
+    workload = sampled(whole, tmp_path / "w", Plan(Counts(20, 20, 0, 0, 0)))
+    assert start(tmp_path / "run", whole, SETTINGS, 3, workload, resume=False) is whole
+
+
+def test_a_model_is_loaded_with_the_triples_that_it_was_trained_on(tmp_path: Path) -> None:
+    whole, counted = people(tmp_path, split=None), replace(TINY, intersection="counted")
+    held = start(tmp_path / "run", whole, SETTINGS, 3, resume=False)
+    encoder = new_encoder(counted, held, 3, "cpu")
+    run(tmp_path / "run", held, encoder, SMALL, FOUR, name="x", seed=3)
+    loaded = [load_encoder(tmp_path / "run", graph, counted) for graph in (whole, held)]
+    assert torch.equal(loaded[0].tail_types, loaded[1].tail_types)
+    assert f"{held.train.triple_count:,} training triples" in (tmp_path / "run" / CARD).read_text()

@@ -3,6 +3,7 @@ import pickletools
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -16,11 +17,12 @@ from halfgraph.training.run_folder import (
     load_tensors,
     provenance,
     read_provenance,
-    require_graph,
     save_tensors,
+    trained_graph,
     write_atomically,
     write_toml,
 )
+from imported_graphs import made, tsv
 from query_files import split_graph
 
 TENSORS = {
@@ -121,14 +123,25 @@ def test_a_runs_provenance_says_where_it_comes_from(graph: Graph, tmp_path: Path
     assert said["torch"] == torch.__version__
     (tmp_path / PROVENANCE).write_text(json.dumps(said))
     assert read_provenance(tmp_path) == said
-    require_graph(tmp_path, graph)
+    trained_graph(tmp_path, graph)
 
 
 def test_a_run_of_another_graph_is_refused(graph: Graph, tmp_path: Path) -> None:
     (tmp_path / PROVENANCE).write_text(json.dumps(provenance(graph, 0) | {"graph": "0123456789ab"}))
     with pytest.raises(OtherGraph) as refused:
-        require_graph(tmp_path, graph)
+        trained_graph(tmp_path, graph)
     assert (refused.value.expected, refused.value.found) == ("0123456789ab", graph.fingerprint)
+
+
+def test_a_run_gets_its_graph_with_the_same_triples_held_out(tmp_path: Path) -> None:
+    whole = made(tmp_path, tsv((f"a{n % 9}", "r", f"b{n % 7}") for n in range(60)))
+    held = whole.with_held_out(5, 3)
+    (tmp_path / PROVENANCE).write_text(json.dumps(provenance(held, 0)))
+    again = trained_graph(tmp_path, Graph.open(whole.path))
+    assert np.array_equal(again.valid.triples(), held.valid.triples())
+    assert trained_graph(tmp_path, held) is held
+    with pytest.raises(FolderError, match="other triples held out"):
+        trained_graph(tmp_path, whole.with_held_out(5, 4))
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
@@ -146,7 +159,7 @@ def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
 def test_a_provenance_that_lacks_what_it_should_have_is_refused(graph: Graph, tmp_path: Path, text: str) -> None:
     (tmp_path / PROVENANCE).write_text(text)
     with pytest.raises(FolderError):
-        require_graph(tmp_path, graph)
+        trained_graph(tmp_path, graph)
 
 
 def test_no_file_of_the_house_writes_or_loads_a_pickle_of_weights() -> None:

@@ -24,8 +24,8 @@ def calibrate(
 
     opened = open_run(run, graph)
     if not opened.graph.has_split:
-        problem = "has no split, so there is no validation data to fit confidence on"
-        raise SettingError("graph", problem, advice="Import it with --split 90/1/9, and train again.")
+        problem = "has no validation triples to fit confidence on"
+        raise SettingError("graph", problem, advice="Train again without a workload, or import it with --split 90/1/9.")
     with progress(json) as show:
         calibration = fit(run, opened.graph, opened.encoder, seed, show)
     rows = [

@@ -15,9 +15,9 @@ from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlErr
 
 if TYPE_CHECKING:
     from halfgraph.graph.building import SelectionRecipe
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.folder import Graph
     from halfgraph.graph.importing import ImportOptions
-    from halfgraph.graph.remote import Endpoint
 
 Keep = Literal["keep", "drop"]
 TypesOption = Annotated[
@@ -29,9 +29,10 @@ TypesOption = Annotated[
     ),
 ]
 UntypedOption = Annotated[
-    Literal["vote", "thing"], Option(help="Type of an entity without a stated type: a vote by its relations, or Thing.")
+    Literal["vote", "leave"],
+    Option(help="Type of an entity without a stated one: guess it by a vote of its relations, or leave it Untyped."),
 ]
-SmallestOption = Annotated[int, Option(min=1, help="Replace types with fewer entities by Thing.")]
+SmallestOption = Annotated[int, Option(min=1, help="Replace types with fewer entities by Untyped.")]
 PageOption = Annotated[int, Option(min=1, help="Endpoint: rows per request.")]
 PauseOption = Annotated[float, Option(min=0.0, help="Endpoint: seconds between two requests.")]
 
@@ -76,10 +77,11 @@ def import_(
     Example: halfgraph import people.ttl ontology.owl --types top --split 90/1/9 --out people
     """
     from halfgraph.graph.demo import CATALOGUE
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.folder import refuse_existing
     from halfgraph.graph.importing import import_graph, import_named
-    from halfgraph.graph.remote import Endpoint, download
+    from halfgraph.graph.remote import download
 
     choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, self_loops=self_loops, seed=seed)
     remote = any("://" in source for source in sources)
@@ -145,9 +147,10 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
         ways = [(count, way) for way, count in description["types"]["ways"].items()]
         print_table("\nTypes", ["Entities", "Type given by"], ways)
         triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
+        guessed = f" (guessed for {counts['guessed_types']:,})" if counts["guessed_types"] else ""
         note(
-            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types, "
-            f"{counts['relations']:,} relations, triples: {triples}"
+            f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types"
+            f"{guessed}, {counts['relations']:,} relations, triples: {triples}"
         )
         if attribution := description["provenance"].get("attribution"):
             note(f"\n{attribution}")
@@ -179,8 +182,8 @@ def build(
     --types top --out db18
     """
     from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds
+    from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.folder import Graph, refuse_existing
-    from halfgraph.graph.remote import Endpoint
 
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:
@@ -217,9 +220,10 @@ def _download(
     """Download what an endpoint has around the seeds; return it as a graph, and the recipe with the seeds in it."""
     from pyoxigraph import NamedNode
 
+    from halfgraph.graph.endpoint import select
     from halfgraph.graph.files import ReadOptions
     from halfgraph.graph.importing import ImportOptions, import_graph
-    from halfgraph.graph.remote import neighbourhood, select
+    from halfgraph.graph.remote import neighbourhood
 
     seeds = recipe.seeds
     if query is not None:
@@ -261,12 +265,15 @@ def stats(
         print_json(figures)
         return
     counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
+    counts += [("guessed types of entities", figures["guessed_types"])] * bool(figures["guessed_types"])
     splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
     print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
     print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
     sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
     title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
-    print_table(title, ["entities", ""], [(count, local_name(name)) for name, count in sizes[:15]])
+    stated = figures["stated_types"]
+    rows = [(count, stated[name], local_name(name)) for name, count in sizes[:15]]
+    print_table(title, ["entities", "stated", ""], rows)
     labels = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
     frequent = [(count, labels[name]) for name, count in figures["frequent_relations"].items()]
     print_table("\nMost frequent relations", ["triples", ""], frequent)

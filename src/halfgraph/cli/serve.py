@@ -57,6 +57,8 @@ def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", read
     from halfgraph.serving.description import info
 
     graph = Graph.open(ready["graph"])
+    if held_out := ready["held_out"]:  # the run's own reader would import torch
+        graph = graph.with_held_out(held_out["count"], held_out["seed"])
     described = info(graph, run, view, ready["modes"], limits)
     return AppContext(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
 

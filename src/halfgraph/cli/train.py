@@ -47,7 +47,8 @@ def train(
 ) -> None:
     """Train a model of a graph.
 
-    Press Ctrl-C at any time and continue later with --resume.
+    If the graph has no split and no workload is given, 5 % of its triples (20 to 5,000) are held out to choose the best
+    weights and to fit confidence. Press Ctrl-C at any time and continue later with --resume.
 
     Example: halfgraph train people --minutes 10 --out runs/people
     """
@@ -63,10 +64,15 @@ def train(
     graph = Graph.open(folder)
     workload = Workload.open(questions, graph) if questions is not None else None
     _set_up_torch(threads, device)
-    start(out, graph, chosen.sections(), seed, workload, resume=resume)
+    graph = start(out, graph, chosen.sections(), seed, workload, resume=resume)
+    if graph.held_out is not None and not quiet and not json:
+        count, total = graph.held_out["count"], graph.whole.triple_count
+        note(f"The graph has no split, so {count:,} of its {total:,} triples are held out to fit confidence on.")
     validate = validator(validation_questions(graph, workload, seed))
     if validate is None:
-        note("The graph has no validation triples, so the last weights are kept. Import it with --split 90/1/9.")
+        too_small = workload is None and not graph.has_split
+        advice = "It is too small to hold some out." if too_small else "Import it with --split 90/1/9."
+        note(f"The graph has no validation triples, so the last weights are kept. {advice}")
     encoder = new_encoder(chosen.architecture, graph, seed, device)
     budget = Budget(steps, 5.0 if minutes is None and steps is None else minutes, patience=patience)
     with training_progress(quiet or json) as report:
@@ -82,7 +88,7 @@ def train(
     with progress(quiet or json) as show:
         fitted = calibrate(out, graph, trained, seed, show)
     if not fitted.curves:
-        note("The graph has no split to fit confidence on, so answers will have scores only.")
+        note("There is nothing to fit confidence on, so answers will have scores only.")
     _print_result(out, ended, json, quiet)
 
 

@@ -82,9 +82,10 @@ def from_file(path: Path, graph: Graph, limit: int | None, seed: int) -> Iterato
 
 def sample_questions(graph: Graph, split: str, limit: int | None, seed: int) -> EvaluationSet:
     """Sample questions of the paper's seven structures that the training graph cannot answer."""
-    if not graph.has_split:
-        problem = "has no split, so there are no questions to measure with"
-        raise FolderError(graph.path, problem, advice="Import it with --split 90/1/9, or pass --queries FILE.")
+    if not graph.view(split).triple_count:
+        problem = f"has no {split} triples, so there are no questions to measure with"
+        other = "pass --split valid, " if split == "test" and graph.valid.triple_count else ""
+        raise FolderError(graph.path, problem, advice=f"Import it with --split 90/1/9, {other}or pass --queries FILE.")
     sets = held_out_questions(graph, split, SAMPLED if limit is None else limit, seed)
     return _evaluation_set(sets, graph, GRAPHS[split], split, f"sampled from {graph.path} with seed {seed}")
 

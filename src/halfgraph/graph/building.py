@@ -35,11 +35,9 @@ def build(graph: Graph, out: Path, recipe: SelectionRecipe, choices: ImportOptio
     """Make a new graph by the recipe; `source` is the name of the old one, by default its path."""
     triples = select(graph, recipe)
     if not len(triples):
-        raise EmptyGraph(
-            f"none of {graph.whole.triple_count:,} triples is left",
-            path=source or graph.path,
-            advice="Lower --degree, raise --hops, or check --seeds and --namespace.",
-        )
+        problem = f"none of {graph.whole.triple_count:,} triples is left"
+        advice = "Lower --degree, raise --hops, or check --seeds and --namespace."
+        raise EmptyGraph(problem, path=source or graph.path, advice=advice)
     provenance = {
         "sources": [source or str(graph.path)],
         "base": graph.namer.base,

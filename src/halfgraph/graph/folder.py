@@ -7,10 +7,10 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from halfgraph.errors import FolderError
 from halfgraph.graph.files import PART, is_full, part_path
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.names import Namer
+from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.vocabulary import Texts, Vocabulary
 
 FORMAT = 1
@@ -44,7 +45,8 @@ class Graph:
     _views: dict[str, KnowledgeGraph] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
-    def open(cls, path: str | Path) -> "Graph":
+    def open(cls, path: str | Path) -> Self:
+        """Open a graph folder."""
         path = Path(path)
         if PART in path.name:
             problem = "is incomplete: it is still being written, or its import was killed"
@@ -59,8 +61,30 @@ class Graph:
 
     @property
     def has_split(self) -> bool:
-        """True if there are valid and test triples."""
+        """True if there are valid or test triples."""
         return bool(self.description["split"])
+
+    @property
+    def held_out(self) -> Mapping[str, Any] | None:
+        """The count, seed and share of `with_held_out`; None for a graph as it was imported."""
+        held_out: Mapping[str, Any] | None = self.description.get("held_out")
+        return held_out
+
+    def with_held_out(self, count: int, seed: int) -> Self:
+        """Return this graph without a split as one with at most `count` random validation triples, and no test triples.
+
+        Every entity and relation keeps a training triple. The same count and seed hold out the same triples.
+        """
+        assert not self.has_split, "a split holds out triples already"
+        whole = self.whole
+        parts = split(whole.triples(), Shares(whole.triple_count - count, count, 0), seed)
+        views = {name: KnowledgeGraph.of(parts[name], self.types, whole.relation_count) for name in parts}
+        sizes = {name: view.triple_count for name, view in views.items()}
+        held_out = {"count": sizes["valid"], "seed": seed, "share": round(sizes["valid"] / whole.triple_count, 4)}
+        counts = {**self.description["counts"], "triples": sizes}
+        graph = replace(self, description={**self.description, "split": True, "counts": counts, "held_out": held_out})
+        graph._views.update(views, known=whole, whole=whole)
+        return graph
 
     @cached_property
     def entities(self) -> Vocabulary:
@@ -75,6 +99,11 @@ class Graph:
     def types(self) -> EntityTypes:
         types = self.description["types"]
         return EntityTypes(tuple(types["names"]), np.array(types["starts"], np.int64))
+
+    def is_type_stated(self, entity: int) -> bool:
+        """Return whether the graph states the type of an entity, or a subclass of it; if not, the import chose it."""
+        type_id = int(self.types.of(entity))
+        return entity < int(self.types.starts[type_id]) + int(self.description["types"]["stated"][type_id])
 
     @cached_property
     def namer(self) -> Namer:
@@ -245,11 +274,14 @@ def _is_running(process: str) -> bool:
 
 
 def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description with today's keys; earlier versions wrote "kinds" for types and "fate" for uses."""
+    """Return the description with today's keys: earlier versions had other names, and did not mark guessed types."""
     if "kinds" in description:
         description["types"] = description.pop("kinds")
         description["counts"]["types"] = description["counts"].pop("kinds")
     for row in description.get("report", ()):
         if "fate" in row:
             row["used_for"] = row.pop("fate")
+    types = description["types"]
+    types.setdefault("stated", np.diff(types["starts"]).tolist())
+    description["counts"].setdefault("guessed_types", types["ways"].get("vote of their relations", 0))
     return description

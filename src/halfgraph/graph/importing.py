@@ -1,11 +1,9 @@
 """Import statements into a graph folder: ids, types, split, and a report of what was read."""
 
-import gc
 import json
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -33,7 +31,7 @@ from halfgraph.graph.names import Namer
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
-from halfgraph.graph.types import How, Triples, Untyped, number
+from halfgraph.graph.types import GUESSED, How, Triples, Untyped, number
 
 
 @dataclass(frozen=True)
@@ -91,24 +89,11 @@ def make_graph(
     with new_folder(out, made_by="the graph") as folder:
         with (folder / ASIDE).open("w", encoding="utf-8") as aside:
             statements = Statements(aside, choices.language)
-            with _without_collection():
-                gather(statements)
+            gather(statements)
             _read_files(statements, namer, choices)
         _refuse_clashes(statements, namer, provenance)
         _write(folder, statements, namer, choices, provenance)
     return Graph.open(out)
-
-
-@contextmanager
-def _without_collection() -> Iterator[None]:
-    """Switch garbage collection off: reading makes millions of names and no cycles."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 def _with_files_beside(sources: Sequence[Path], choices: ImportOptions) -> ImportOptions:
@@ -157,7 +142,7 @@ def _add_label(statements: Statements, namer: Namer, name: str, label: str) -> N
 def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[str, Any]) -> None:
     """Raise InputError if two names of entities or relations have the same IRI."""
     for names in (statements.names, statements.relations):
-        if (clash := namer.clash(names, names)) is not None:
+        if (clash := namer.clash(names)) is not None:
             first, second = map(excerpt, clash)
             problem = f'the names "{first}" and "{second}" would both be <{excerpt(namer.iri(clash[0]))}>'
             advice = "Write the same name for the same thing, or pass another --base."
@@ -179,14 +164,12 @@ def _parts(statements: Statements, choices: ImportOptions, provenance: Mapping[s
 
 def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
     """Return the error for sources without a triple between entities, with what they hold instead."""
-    others = ", ".join(f"{count:,} {what}" for what, count in statements.counts.items() if count and what != "read")
-    advice = "Pass --schema use to learn from the class hierarchy." if statements.counts["schema"] else ""
-    return EmptyGraph(
-        f"no triple between two entities among {statements.counts['read']:,} statements"
-        + (f" ({others})" * bool(others)),
-        path=", ".join(provenance["sources"]),
-        advice=advice or "A graph needs triples whose object is an entity, not a literal.",
-    )
+    seen, advice = statements.counts, "A graph needs triples whose object is an entity, not a literal."
+    if seen["schema"]:
+        advice = "Pass --schema use to learn from the class hierarchy."
+    others = ", ".join(f"{count:,} {what}" for what, count in seen.items() if count and what != "read")
+    problem = f"no triple between two entities among {seen['read']:,} statements" + f" ({others})" * bool(others)
+    return EmptyGraph(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
 def _write(
@@ -209,6 +192,7 @@ def _write(
         edges = KnowledgeGraph.of(_concatenated(parts, VIEWS[view], forget=last), graph.types, relation_count)
         save_view(folder, view, edges)
         counts[view] = edges.triple_count
+    literals = len(np.unique(np.frombuffer(statements.literals, dtype=np.int64)))
     description = {
         "format": FORMAT,
         "fingerprint": fingerprint(folder, graph.types, views),
@@ -216,14 +200,20 @@ def _write(
             "entities": len(graph.entities),
             "relations": len(graph.relations),
             "types": len(graph.types),
+            "guessed_types": graph.ways.get(GUESSED, 0),  # entities
             "triples": {name: counts.get(name, 0) for name in SPLITS},
-            "literals": len(np.unique(np.frombuffer(statements.literals, dtype=np.int64))),  # distinct statements,
+            "literals": literals,
         },
         "split": has_split,
-        "types": {"names": graph.types.names, "starts": graph.types.starts.tolist(), "ways": graph.ways},
+        "types": {
+            "names": graph.types.names,
+            "starts": graph.types.starts.tolist(),
+            "stated": graph.stated,
+            "ways": graph.ways,
+        },
         "base": namer.base,
         "prefixes": statements.prefixes,
-        "report": report(statements, given, counts, choices),
+        "report": report(statements, given, literals, counts, choices),
         "provenance": {**provenance, "halfgraph": __version__, "made": time.strftime("%FT%TZ", time.gmtime())},
     }
     (folder / DESCRIPTION).write_text(json.dumps(description, indent=1, ensure_ascii=False), encoding="utf-8")
@@ -238,18 +228,19 @@ def _concatenated(parts: dict[str, Triples], names: Sequence[str], *, forget: bo
 
 
 def report(
-    statements: Statements, given: int, counts: Mapping[str, int], choices: ImportOptions
+    statements: Statements, given: int, literals: int, counts: Mapping[str, int], choices: ImportOptions
 ) -> list[dict[str, Any]]:
-    """Return what was read: rows of `what`, `count` and `used_for`."""
+    """Return what was read: rows of `what`, `count` and `used_for`; `given` triples with, `literals` without copies."""
     seen = statements.counts
     used = sum(counts[name] for name in SPLITS if name in counts)
+    duplicates = given - used + seen["literals"] - literals
     rows = [
         ("statements read", seen["read"], "all of the rows below"),
         ("triples of the graph", used, "training and queries"),
-        ("duplicates", given - used, "nothing: each triple counts once"),
+        ("duplicates", duplicates, "nothing: each triple and each literal counts once"),
         ("triples in more than one split", used - counts.get("whole", used), "every split, as published"),
         ("self-loops", seen["self-loops"], "nothing: dropped" if choices.self_loops == "drop" else "triples"),
-        ("literals", seen["literals"], "exact queries"),
+        ("literals", literals, "exact queries"),
         ("labels", len(statements.labels), "display: the best label of each name"),
         ("types", seen["types"], "types of entities, exact queries"),
         ("types in a file", seen["types in a file"], "types of entities, exact queries"),

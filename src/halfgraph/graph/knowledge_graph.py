@@ -90,9 +90,8 @@ class KnowledgeGraph:
 def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[np.int64]:
     """Return one sorted number for each edge, in both directions, without duplicates."""
     if entity_count * relation_count * entity_count >= 2**63:
-        raise SettingError(
-            "graph", f"{entity_count:,} entities and {relation_count:,} relations are too many for 63-bit edge keys"
-        )
+        problem = f"{entity_count:,} entities and {relation_count:,} relations are too many for 63-bit edge keys"
+        raise SettingError("graph", problem)
     count = len(triples)
     keys = np.empty(2 * count, dtype=np.int64)
     for half, (head, tail, flip) in enumerate(((0, 2, 0), (2, 0, 1))):

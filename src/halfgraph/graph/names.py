@@ -1,7 +1,7 @@
 """Names and IRIs: an absolute IRI is its own name; any other name is relative to the graph's base IRI."""
 
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from urllib.parse import quote, unquote
 
@@ -51,14 +51,14 @@ class Namer:
             names.append(unquote(iri[len(root) :]))
         return names
 
-    def clash(self, names: Iterable[str], known: Container[str]) -> tuple[str, str] | None:
+    def clash(self, names: Collection[str]) -> tuple[str, str] | None:
         """Return two names with the same IRI, or None."""
         beginnings = ("/", self.base, self.base.rstrip("/") + "/")
         for name in names:
             if name.startswith(beginnings):  # no other name can clash without one of these
                 iri = self.iri(name)
                 for other in self.names(iri):
-                    if other != name and other in known and self.iri(other) == iri:
+                    if other != name and other in names and self.iri(other) == iri:
                         return other, name
         return None
 

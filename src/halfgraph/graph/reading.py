@@ -36,13 +36,10 @@ def format_of(path: Path) -> str:
     ending = endings[-2] if len(endings) > 1 and endings[-1] == "gz" else (endings or [""])[-1]
     if ending in TABLES or ending in RDF_FORMATS:
         return ending
-    raise InputError(
-        "the format of standard input is not known"
-        if path == STANDARD_INPUT
-        else f'unknown file extension ".{ending}"',
-        path=None if path == STANDARD_INPUT else path,
-        advice=f"Pass --format, one of {KNOWN}.",
-    )
+    advice = f"Pass --format, one of {KNOWN}."
+    if path == STANDARD_INPUT:
+        raise InputError("the format of standard input is not known", advice=advice)
+    raise InputError(f'unknown file extension ".{ending}"', path=path, advice=advice)
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class _Table:
         add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
         for number, cells in self.rows():
             if len(cells) != 3 or not all(cells):
-                self._refuse_row(cells, number)
+                self.refuse_row(cells, number, expected=3)
                 continue
             add(names[cells[0]])
             add(relations[cells[1]])
@@ -100,17 +97,18 @@ class _Table:
             except StopIteration:
                 return
             except csv.Error as error:
-                self.refuse(f"not CSV: {error}", first, runs_on=number > first)
+                self._refuse(f"not CSV: {error}", first, runs_on=number > first)
 
-    def _refuse_row(self, cells: list[str], number: int) -> None:
+    def refuse_row(self, cells: list[str], number: int, expected: int) -> None:
+        """Refuse a row that has not as many columns as expected, or an empty one."""
         name, mark = ("tab", "<TAB>") if self.separator == "\t" else ("comma", ",")
-        problem = f"expected 3 {name}-separated columns, found {len(cells)}"
-        if len(cells) == 3:
-            problem = f"column {1 + cells.index('')} of 3 is empty"
+        problem = f"expected {expected} {name}-separated columns, found {len(cells)}"
+        if "" in cells[:expected] and len(cells) >= expected:
+            problem = f"column {1 + cells.index('')} of {expected} is empty"
         runs_on = any("\n" in cell for cell in cells)
-        self.refuse(f'{problem}: "{excerpt(mark.join(cells))}"', number, runs_on=runs_on)
+        self._refuse(f'{problem}: "{excerpt(mark.join(cells))}"', number, runs_on=runs_on)
 
-    def refuse(self, problem: str, number: int, *, runs_on: bool = False) -> None:
+    def _refuse(self, problem: str, number: int, *, runs_on: bool) -> None:
         """Count a line as malformed, or raise InputError; always raise if the row spans several lines."""
         if runs_on:
             advice = "Correct the quotes; --skip-bad cannot skip it, because the following lines would be lost."
@@ -126,11 +124,8 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
         return [("train", source)]
     files = [(split, path) for split in SPLITS if (path := beside(source, split, (*TABLES, *RDF_FORMATS))) is not None]
     if not files or files[0][0] != "train":
-        raise InputError(
-            "the folder has no file named train with a known extension",
-            path=source,
-            advice="Name the files of a split train, valid and test (.tsv, .nt, ..., also .gz), or pass files.",
-        )
+        advice = "Name the files of a split train, valid and test (.tsv, .nt, ..., also .gz), or pass files."
+        raise InputError("the folder has no file named train with a known extension", path=source, advice=advice)
     return files
 
 
@@ -149,12 +144,11 @@ def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
 
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
     """Yield the line number and the first two columns of each row."""
-    name, separator = ("comma", ",") if ".csv" in path.suffixes[-2:] else ("tab", "\t")
+    separator = "," if ".csv" in path.suffixes[-2:] else "\t"
     with open_input(path) as stream:
         table = _Table(stream, path, separator, into, ReadOptions(skip_bad=skip_bad))
         for number, cells in table.rows():
             if len(cells) > 1 and cells[0] and cells[1]:
                 yield number, cells[0], cells[1]
             else:
-                problem = f"expected 2 columns, {name}-separated, found {len(cells)}"
-                table.refuse(f'{problem}: "{excerpt(separator.join(cells))}"', number)
+                table.refuse_row(cells, number, expected=2)

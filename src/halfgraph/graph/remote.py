@@ -23,12 +23,10 @@ import pyoxigraph as rdf
 from pyoxigraph import Literal, NamedNode, RdfFormat, Triple
 
 from halfgraph.errors import EndpointError, FolderError, InputError
-from halfgraph.graph.endpoint import VIRTUOSO_SORTS_NO_MORE, Answer, Endpoint, ask, check_content, select
+from halfgraph.graph.endpoint import VIRTUOSO_SORTS_NO_MORE, Answer, Endpoint, ask, check_content
 from halfgraph.graph.files import write_atomically
 from halfgraph.graph.names import is_iri
 from halfgraph.graph.statements import LABEL, OWL, RDF, RDFS, SUB_CLASS_OF, TYPE
-
-__all__ = ["Endpoint", "download", "neighbourhood", "select"]
 
 BATCH = 50  # entities in one VALUES
 MAKE_ROOM = "Make room, then run again."

@@ -26,9 +26,8 @@ class Shares:
         except ValueError:
             numbers = []
         if len(numbers) != 3 or not all(map(math.isfinite, numbers)) or min(numbers) < 0 or numbers[0] == 0:
-            raise SettingError(
-                "--split", f'cannot read "{text}"', advice="Pass train/valid/test as three numbers, for example 90/1/9."
-            )
+            advice = "Pass train/valid/test as three numbers, for example 90/1/9."
+            raise SettingError("--split", f'cannot read "{text}"', advice=advice)
         return cls(*numbers)
 
 
@@ -51,6 +50,7 @@ def required_in_train(triples: Triples) -> NDArray[np.bool_]:
     """Mark the first row with each entity and each relation, which must stay in train."""
     must = np.zeros(len(triples), dtype=bool)
     for column in (triples[:, 1], np.concatenate([triples[:, 0], triples[:, 2]])):
-        _, firsts = np.unique(column, return_index=True)
-        must[firsts % len(triples)] = True
+        firsts = np.full(column.max() + 1, -1)
+        firsts[column[::-1]] = np.arange(len(column))[::-1]  # the last assignment counts; faster than np.unique
+        must[firsts[firsts >= 0] % len(triples)] = True
     return must

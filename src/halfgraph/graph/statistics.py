@@ -19,6 +19,7 @@ def statistics(graph: Graph) -> dict[str, Any]:
         "fingerprint": graph.fingerprint,
         "degrees": degree_figures(graph.whole.degrees()),
         "type_sizes": dict(zip(graph.types.names, graph.types.sizes.tolist(), strict=True)),
+        "stated_types": dict(zip(graph.types.names, graph.description["types"]["stated"], strict=True)),
         "type_ways": graph.description["types"]["ways"],
         "frequent_relations": frequent_relations(graph),
         "leakage": {name: leakage(graph.train, graph.view(name)) for name in ("valid", "test")},

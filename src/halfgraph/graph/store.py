@@ -18,7 +18,7 @@ def open_store(graph: Graph, view: str = "whole") -> Store:
 def store_folder(graph: Graph, view: str = "whole") -> Path:
     """Return the folder of the store of a view; build it if it does not exist."""
     view = view if graph.has_split else "train"
-    path = graph.path / f"store-{view}"
+    path = graph.path / f"store-{_stored_name(graph, view)}"
     if path.is_dir():
         return path
     try:
@@ -31,6 +31,13 @@ def store_folder(graph: Graph, view: str = "whole") -> Path:
         if not path.is_dir():  # otherwise another process has built it meanwhile
             raise
     return path
+
+
+def _stored_name(graph: Graph, view: str) -> str:
+    """Return the name of a view in the folder, where the triples that a run has held out belong to train."""
+    if graph.held_out is None:
+        return view
+    return "train" if view in ("known", "whole") else f"{view}-{graph.held_out['count']}-{graph.held_out['seed']}"
 
 
 def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:

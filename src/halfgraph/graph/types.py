@@ -1,7 +1,7 @@
 """Give each entity one type and its final id.
 
-The type comes from its stated types and the class hierarchy, or from a vote of its relations. Ids are given type by
-type and in alphabetical order, so that they do not depend on the order of the input.
+The type comes from its stated types and the class hierarchy, or is guessed by a vote of its relations. Ids are given
+type by type, stated before guessed and in alphabetical order, so that they do not depend on the order of the input.
 """
 
 from collections import Counter, defaultdict, deque
@@ -18,11 +18,13 @@ from halfgraph.graph.vocabulary import Vocabulary
 
 Triples = NDArray[np.int32]
 
-THING = "Thing"
+UNTYPED = "Untyped"  # the type of entities without one
+GUESSED = "guess: vote of their relations"
 OWL_THING = OWL + "Thing"
 How = Literal["nearest", "top", "one"]
-Untyped = Literal["vote", "thing"]  # how an entity without a stated type gets one
+Untyped = Literal["vote", "leave"]  # how an entity without a stated type gets one
 BATCH = 1024  # entities typed at once, to bound the memory
+FEWEST_VOTERS = 5  # typed entities that a relation needs at one end to vote for the type of others there
 # Classes of everything: ignored beside any other class.
 UNIVERSAL = frozenset({OWL_THING, OWL + "NamedIndividual", RDFS + "Resource"})
 
@@ -86,14 +88,8 @@ class Hierarchy:
     def first_level(self, classes: Iterable[str]) -> list[str]:
         """Return the superclasses of the classes just below the root."""
         roots = self.roots()
-        return sorted(
-            {
-                upper
-                for name in classes
-                for upper in self.ancestors(name)
-                if upper not in roots and self.parents.get(upper, set()) <= roots
-            }
-        )
+        above = {upper for name in classes for upper in self.ancestors(name)} - roots
+        return sorted(name for name in above if self.parents.get(name, set()) <= roots)
 
 
 @dataclass(frozen=True)
@@ -102,6 +98,7 @@ class TypeAssignment:
 
     names: list[str]
     types: NDArray[np.int32]
+    is_stated: NDArray[np.bool_]
     counts: Counter[str]
 
 
@@ -116,18 +113,18 @@ def assign_types(
 ) -> TypeAssignment:
     """Give each used entity (provisional ids, sorted) one type; triples (n, 3) have positions among the used."""
     if how == "one":
-        return TypeAssignment(["Entity"], np.zeros(len(used), np.int32), Counter({"one type for all": len(used)}))
+        types, is_stated = np.zeros(len(used), np.int32), np.zeros(len(used), bool)
+        return TypeAssignment(["Entity"], types, is_stated, Counter({"one type for all": len(used)}))
     stated, counts = _stated_types(statements, used, how)
     names = sorted(set(stated.values()))
     numbers = {name: number for number, name in enumerate(names)}
     types = np.full(len(used), -1, dtype=np.int32)
     for position, name in stated.items():
         types[position] = numbers[name]
-    missing = int((types < 0).sum())
-    if untyped == "vote" and names and missing:
+    is_stated = types >= 0
+    if untyped == "vote" and names and not is_stated.all():
         vote(types, triples, len(statements.relations), len(names))
-        counts["vote of their relations"] = missing - int((types < 0).sum())
-    return _settle(names, types, counts, smallest)
+    return _settle(names, types, is_stated, counts, smallest)
 
 
 def _stated_types(statements: Statements, used: NDArray[np.integer], how: How) -> tuple[dict[int, str], Counter[str]]:
@@ -172,43 +169,45 @@ def _reduce(frequency: Mapping[str, int], hierarchy: Hierarchy, how: How) -> tup
 
 
 def vote(types: NDArray[np.int32], triples: NDArray[np.int32], relation_count: int, type_count: int) -> None:
-    """Give each entity of type -1, in place, the usual type of heads or tails of its relations, if there is one."""
+    """Give each entity of type -1, in place, the type with more than half of the votes of its relations, if any.
+
+    Each of its triples has one vote, shared among the types of the entities at the same end of the relation.
+    """
     keys = (triples[:, 0].astype(np.int64) * relation_count + triples[:, 1]) * len(types) + triples[:, 2]
     rest, tails = np.divmod(np.unique(keys), len(types))  # each triple once
     heads, relations = np.divmod(rest, relation_count)
     # A role is the head (2r) or the tail (2r + 1) of a relation.
     entities, roles = np.concatenate([heads, tails]), np.concatenate([2 * relations, 2 * relations + 1])
+    held, times = np.unique(entities * (2 * relation_count) + roles, return_counts=True)
+    entities, roles = np.divmod(held, 2 * relation_count)
     typed = types[entities] >= 0
     usual = np.zeros((2 * relation_count, type_count))  # share of each type among the typed entities of a role
     np.add.at(usual, (roles[typed], types[entities[typed]]), 1.0)
-    usual /= np.maximum(usual.sum(axis=1, keepdims=True), 1.0)
-    held = entities[~typed] * (2 * relation_count) + roles[~typed]
-    held, times = np.unique(held, return_counts=True)  # sorted, so that sums do not depend on the order of the triples
-    entities, roles = np.divmod(held, 2 * relation_count)
-    untyped, firsts = np.unique(entities, return_index=True)
+    voters = usual.sum(axis=1, keepdims=True)
+    usual = np.where(voters < FEWEST_VOTERS, 0.0, usual / np.maximum(voters, 1.0))
+    roles, times = roles[~typed], times[~typed]
+    untyped, firsts = np.unique(entities[~typed], return_index=True)
     for first in range(0, len(untyped), BATCH):
         batch = slice(first, first + BATCH)
         last = firsts[first + BATCH] if first + BATCH < len(firsts) else len(roles)
         rows = slice(firsts[first], last)
         votes = np.add.reduceat(usual[roles[rows]] * times[rows, None], firsts[batch] - firsts[first], axis=0)
-        types[untyped[batch]] = np.where(votes.max(axis=1) > 0, votes.argmax(axis=1), -1)
+        types[untyped[batch]] = np.where(2 * votes.max(axis=1) > votes.sum(axis=1), votes.argmax(axis=1), -1)
 
 
-def _settle(names: list[str], types: NDArray[np.int32], counts: Counter[str], smallest: int) -> TypeAssignment:
-    """Return the assignment; entities without a type, or of a type that is too small, become `Thing`."""
-    sizes = np.bincount(types[types >= 0], minlength=len(names))
+def _settle(
+    names: list[str], types: NDArray[np.int32], is_stated: NDArray[np.bool_], counts: Counter[str], smallest: int
+) -> TypeAssignment:
+    """Return the assignment; entities without a type, or of a type that is too small, become `Untyped`."""
     untyped = types < 0
-    small = ~untyped & (np.append(sizes, 0)[types] < smallest)
-    if small.any():
-        counts["Thing: their type has too few entities"] = int(small.sum())
-    if untyped.any():
-        counts["Thing: no type"] = int(untyped.sum())
-    kept = {names[k] for k in np.unique(types[~untyped & ~small])}
-    if (small | untyped).any():
-        kept.add(THING)
-    numbers = {name: number for number, name in enumerate(sorted(kept))}
-    table = np.array([numbers.get(name, -1) for name in [*names, THING]], dtype=np.int32)
-    return TypeAssignment(sorted(kept), table[np.where(small | untyped, len(names), types)], counts)
+    small = ~untyped & (np.bincount(types[~untyped], minlength=len(names) + 1)[types] < smallest)
+    counts[GUESSED] = int((~is_stated & ~small & ~untyped).sum())
+    counts[f"{UNTYPED}: their type has too few entities"] = int(small.sum())
+    counts[f"{UNTYPED}: no type"] = int(untyped.sum())
+    names, types = [*names, UNTYPED], np.where(small | untyped, len(names), types)
+    kept = sorted({names[k] for k in np.unique(types)})
+    numbers = np.array([kept.index(name) if name in kept else -1 for name in names], dtype=np.int32)
+    return TypeAssignment(kept, numbers[types], is_stated & ~small, +counts)
 
 
 @dataclass(frozen=True)
@@ -219,6 +218,7 @@ class Numbered:
     entities: Vocabulary
     relations: Vocabulary
     types: EntityTypes
+    stated: list[int]  # number of entities of each type that have it by a statement; they come first
     ways: Mapping[str, int]  # number of entities that got their type in each way
 
 
@@ -237,7 +237,8 @@ def number(
     names = [name for name, kept in zip(statements.names, is_used.tolist(), strict=True) if kept]
     statements.names.clear()
     by_name = _by_name(names)
-    order = by_name[np.argsort(assignment.types[by_name], kind="stable")]
+    guessed_last = 2 * assignment.types + ~assignment.is_stated
+    order = by_name[np.argsort(guessed_last[by_name], kind="stable")]
     _renumber(parts, _inverse(order))
     entities = _vocabulary([names[i] for i in order.tolist()], statements)
     relation_names = list(statements.relations)
@@ -246,7 +247,9 @@ def number(
         triples[:, 1] = 2 * _inverse(relation_order)[triples[:, 1]]
     relations = _vocabulary([relation_names[i] for i in relation_order.tolist()], statements)
     starts = np.searchsorted(assignment.types[order], np.arange(len(assignment.names) + 1)).astype(np.int64)
-    return Numbered(parts, entities, relations, EntityTypes(tuple(assignment.names), starts), assignment.counts)
+    types = EntityTypes(tuple(assignment.names), starts)
+    stated = np.bincount(assignment.types[assignment.is_stated], minlength=len(types)).tolist()
+    return Numbered(parts, entities, relations, types, stated, assignment.counts)
 
 
 def _by_name(names: list[str]) -> Triples:

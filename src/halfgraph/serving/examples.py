@@ -58,7 +58,7 @@ def _example(title: str, text: str, query: Query, graph: Graph, known: Knowledge
 
 def _generate(graph: Graph, known: KnowledgeGraph) -> Iterator[Example]:
     """Make queries of different relations from held-out triples, or from any if none were held out."""
-    triples = (graph.test if graph.has_split else graph.train).triples()
+    triples = next(view for view in (graph.test, graph.valid, graph.train) if view.triple_count).triples()
     triples = np.random.default_rng(0).permutation(triples)  # the same examples each time
     seen: set[int] = set()
     made = 0

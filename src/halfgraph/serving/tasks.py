@@ -58,7 +58,8 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
     engine = load()
     assert engine.store.local is not None
     context = WorkerContext(engine, limits)
-    return {"graph": str(engine.graph.path), "modes": engine.predictors.available}, lambda job: handle(context, job)
+    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
+    return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:

@@ -30,8 +30,8 @@ from halfgraph.training.run_folder import (
     provenance,
     read_provenance,
     renamed,
-    require_graph,
     source_of,
+    trained_graph,
     write_atomically,
     write_toml,
 )
@@ -39,6 +39,8 @@ from halfgraph.workload.folder import Workload
 from halfgraph.workload.sampling import Sampler
 
 Settings = Mapping[str, Mapping[str, Any]]  # section, name, value
+SHARE, FEWEST, MOST = 0.05, 20, 5_000  # triples that are held out of a graph without a split
+LEAST = 10  # fewer are not worth it: confidence cannot be fitted on them
 
 
 def new_encoder(architecture: Architecture, graph: Graph, seed: int, device: str) -> Encoder:
@@ -49,27 +51,45 @@ def new_encoder(architecture: Architecture, graph: Graph, seed: int, device: str
 
 def start(
     out: Path, graph: Graph, settings: Settings, seed: int, workload: Workload | None = None, *, resume: bool
-) -> None:
-    """Make the folder of a new run, or check that the existing one can be resumed with this graph and settings."""
+) -> Graph:
+    """Make the folder of a new run, or check that the existing one can be resumed with this graph and settings.
+
+    Return the graph to train on: one without a split gets validation triples, unless a workload has drawn its questions
+    from all triples.
+    """
     if out.exists():
         if not resume:
             advice = "Remove it, pass --resume to continue it, or choose another --out."
             raise FolderError(out, "already exists", advice=advice)
-        _require_same_run(out, graph, settings, seed, workload)
-        return
+        return _require_same_run(out, graph, settings, seed, workload)
+    if workload is None and not graph.has_split:
+        graph = hold_out(graph)
     with new_folder(out, made_by="the run") as folder:
         (folder / CONFIG).write_text(write_toml(settings), encoding="utf-8")
         (folder / PROVENANCE).write_text(json.dumps(provenance(graph, seed, workload), indent=1), encoding="utf-8")
+    return graph
 
 
-def _require_same_run(out: Path, graph: Graph, settings: Settings, seed: int, workload: Workload | None) -> None:
-    require_graph(out, graph)
+def hold_out(graph: Graph) -> Graph:
+    """Hold out a twentieth of the triples for validation, a fifth at most; none if the graph is too small for that.
+
+    The seed is always 0, so that all runs of a graph can be compared on the same triples.
+    """
+    total = graph.whole.triple_count
+    held_out = graph.with_held_out(min(max(FEWEST, round(SHARE * total)), MOST, total // 5), seed=0)
+    return graph if held_out.valid.triple_count < LEAST else held_out
+
+
+def _require_same_run(out: Path, graph: Graph, settings: Settings, seed: int, workload: Workload | None) -> Graph:
+    """Return the graph that the run is trained on; raise FolderError if anything else has changed."""
+    graph = trained_graph(out, graph)
     started = read_provenance(out)
     if started["seed"] != seed or not _has_settings(out, settings):
         advice = "Resume with --config and its config.toml, and with its seed."
         raise FolderError(out, "was started with other settings", advice=advice)
     if started["source"] != source_of(workload):
         raise FolderError(out, "was started with other questions", advice="Resume with the same workload, or none.")
+    return graph
 
 
 def _has_settings(out: Path, settings: Settings) -> bool:
@@ -118,8 +138,7 @@ def run(
 
 def load_encoder(out: Path, graph: Graph, architecture: Architecture, device: str = "cpu") -> Encoder:
     """Return the model of a run with its best weights."""
-    require_graph(out, graph)
-    encoder = new_encoder(architecture, graph, 0, device)
+    encoder = new_encoder(architecture, trained_graph(out, graph), 0, device)
     tensors, _ = load_tensors(out / MODEL)
     advice = "Pass the folder of a run as it was written."
     copy_weights(dict(encoder.named_parameters()), tensors, out / MODEL, advice=advice)

@@ -80,6 +80,7 @@ def provenance(graph: Graph, seed: int, workload: Workload | None = None) -> dic
         "graph": graph.fingerprint,
         "graph_path": str(graph.path.resolve()),
         "entities": len(graph.entities),
+        "held_out": graph.held_out,
         "seed": seed,
         "source": source_of(workload),
         "halfgraph": __version__,
@@ -118,11 +119,17 @@ def read_provenance(run: Path) -> dict[str, Any]:
     return content
 
 
-def require_graph(run: Path, graph: Graph) -> None:
-    """Raise OtherGraph if a run was trained on another graph."""
-    expected = read_provenance(run)["graph"]
-    if expected != graph.fingerprint:
-        raise OtherGraph(run, expected=expected, found=graph.fingerprint)
+def trained_graph(run: Path, graph: Graph) -> Graph:
+    """Return the graph with the triples held out that the run has held out; raise OtherGraph if it is another graph."""
+    about = read_provenance(run)
+    if about["graph"] != graph.fingerprint:
+        raise OtherGraph(run, expected=about["graph"], found=graph.fingerprint)
+    held_out = about.get("held_out")
+    if held_out == graph.held_out:
+        return graph
+    if held_out is None or graph.held_out is not None:
+        raise FolderError(run, "was trained with other triples held out", advice="Open it without the other run.")
+    return graph.with_held_out(held_out["count"], held_out["seed"])
 
 
 def model_card(

@@ -169,9 +169,7 @@ def _parse_line(raw: bytes, position: FilePosition) -> dict[str, Any]:
         fields = json.loads(raw.rstrip(b"\r\n"))
     except json.JSONDecodeError as error:
         problem = f"not valid JSON: {error.msg[:1].lower()}{error.msg[1:]}"
-        raise InputError(
-            problem, path=position.path, line=position.line, column=error.colno, advice=_EXAMPLE
-        ) from error
+        raise position.error(problem, advice=_EXAMPLE, column=error.colno) from error
     except (ValueError, RecursionError) as error:
         raise position.error(f"not valid JSON: {error}", advice=_EXAMPLE) from error
     if not isinstance(fields, dict) or "query" not in fields:

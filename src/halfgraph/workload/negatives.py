@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from halfgraph.query.canonical import row_keys
 from halfgraph.query.exact import Exact, Ragged
 from halfgraph.query.structures import Structure
 from halfgraph.workload._negative_kernels import draw_negatives
-from halfgraph.workload.sampling import Drawn, Questions, Sampler, every_edge
+from halfgraph.workload.sampling import COLUMNS, Drawn, Questions, Sampler, every_edge
 
 Entities = NDArray[np.int32]
 _NONE: Entities = np.empty(0, dtype=np.int32)
@@ -123,4 +124,5 @@ def draw_distinct(sampler: Sampler, structure: Structure, count: int, seed: int)
         if len(rows) == count or len(fresh) * 20 < len(new) or not len(new):
             break
     tally["kept"] = len(rows)
-    return Drawn(Questions.concatenate(kept), +tally)
+    columns: Any = {name: np.concatenate([getattr(part, name) for part in kept]) for name in COLUMNS}
+    return Drawn(Questions(structure, **columns), +tally)

@@ -38,8 +38,8 @@ class FilePosition:
     def __str__(self) -> str:
         return f"{self.path}, line {self.line}" if self.line is not None else str(self.path)
 
-    def error(self, problem: str, advice: str = "") -> InputError:
-        return InputError(problem, path=self.path, line=self.line, advice=advice)
+    def error(self, problem: str, advice: str = "", column: int | None = None) -> InputError:
+        return InputError(problem, path=self.path, line=self.line, column=column, advice=advice)
 
 
 class Leaves(Protocol):

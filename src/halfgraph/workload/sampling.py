@@ -58,12 +58,6 @@ class Questions:
 
         return replace(self, **{f.name: pick(getattr(self, f.name)) for f in fields(self) if f.name != "structure"})
 
-    @classmethod
-    def concatenate(cls, parts: list["Questions"]) -> "Questions":
-        """Join several draws of one structure; columns of sets are left out."""
-        columns: Any = {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
-        return cls(parts[0].structure, **columns)
-
 
 @dataclass(frozen=True)
 class Drawn:
