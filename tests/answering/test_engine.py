@@ -4,7 +4,7 @@ import pytest
 
 from halfgraph.answering.engine import Engine
 from halfgraph.errors import SettingError, SparqlError, UnknownName
-from small_engines import LIVES
+from small_engines import LIVES, engine_of, people
 
 
 def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engine):
@@ -110,14 +110,27 @@ def test_all_selected_values_are_in_the_rows_literals_and_labels_too(engine):
 
 
 @pytest.mark.parametrize(("limit", "offset"), [(3, 0), (3, 4), (2, 20), (50, 2), (None, 3), (None, 28), (0, 0)])
-def test_limit_and_offset_cut_the_list_of_known_then_predicted_answers(engine, limit, offset):
-    whole = engine.ask(LIVES, top=30)
-    listed = [answer.entity for answer in (*whole.known, *whole.predicted)]
-    cut = f"{'' if limit is None else f'LIMIT {limit}'} OFFSET {offset}"
-    found = engine.ask(f"{LIVES} {cut}", top=30)
-    got = [answer.entity for answer in (*found.known, *found.predicted)]
-    end = None if limit is None else offset + limit
-    assert got == listed[offset:end]
+def test_limit_and_offset_cut_known_rows_alone_and_what_they_cut_is_not_predicted(engine, limit, offset):
+    whole = engine.ask(LIVES, top=7)
+    cut = f"{LIVES} {'' if limit is None else f'LIMIT {limit}'} OFFSET {offset}"
+    for found in (engine.ask(cut, top=7), engine.ask_batch([cut], top=7)[0]):
+        assert found.known == whole.known[offset : None if limit is None else offset + limit]
+        assert [one.entity for one in found.predicted] == [one.entity for one in whole.predicted]
+
+
+def test_duplicate_rows_leave_room_for_predictions(engine):
+    found = engine.ask("SELECT ?x { ?y <lives_in> ?x . ?y <knows> ?z . ?z <lives_in> <city1> } LIMIT 4", top=3)
+    assert len({one.entity for one in found.known}) < len(found.known) == 4
+    assert len(found.predicted) == 3
+
+
+def test_a_literal_that_spells_the_name_of_an_entity_is_not_that_entity(tmp_path):
+    graph = people(tmp_path)
+    with (graph.path / "aside.nq").open("a") as file:
+        file.write('<http://halfgraph.local/person1> <http://halfgraph.local/lives_in> "city3" .\n')
+    found = engine_of(graph).ask("SELECT ?x { <person1> <lives_in> ?x }", top=40)
+    assert ("literal", "city3") in {(one.row["x"].type, one.entity) for one in found.known}
+    assert "city3" in {one.label for one in found.predicted}
 
 
 def test_without_distinct_the_rows_are_those_of_the_store_and_with_it_each_is_there_once(engine):

@@ -43,7 +43,7 @@ def test_json_has_the_structure_the_sparql_and_the_answers_within_limit_and_offs
     run("query", graph, query, "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["structure"] == "2-chain"
-    assert found["answers"] == [{"entity": "http://e/cyd", "label": "cyd"}]
+    assert found["answers"] == [{"x": {"type": "uri", "value": "http://e/cyd", "label": "cyd"}}]
     assert "SELECT" in found["sparql"]
 
 
@@ -51,7 +51,7 @@ def test_a_query_may_come_from_a_file(graph, tmp_path, capsys):
     file = tmp_path / "query.rq"
     file.write_text("SELECT ?x { <http://e/ada> <http://e/knows> ?x }")
     run("query", graph, str(file), "--json")
-    assert json.loads(capsys.readouterr().out)["answers"][0]["label"] == "bob"
+    assert json.loads(capsys.readouterr().out)["answers"][0]["x"]["label"] == "bob"
 
 
 def test_a_misspelt_relation_is_one_line_with_the_nearest_name(graph, capsys):

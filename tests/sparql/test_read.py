@@ -14,7 +14,7 @@ from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import read
 from halfgraph.sparql.rendering import to_sparql
 from imported_graphs import made
-from sparql_reading import LISTING_1, entity, line_of, relation
+from sparql_reading import LISTING_1, asking, entity, line_of, relation
 from sparql_strategies import answers, any_queries, dags, full_trees, graph_data, store_of, trees, typed_graph
 
 
@@ -122,7 +122,9 @@ def test_a_text_is_read_with_the_answers_that_the_store_has_for_it(data, text) -
         expected = answers(store, declared(text, graph), graph, target="x")
         reading = read(text, graph)
         found = Exact(graph.train).answers(reading.query)
-        assert found[passes_filters(store, reading.tests, reading.target, graph, found)].tolist() == expected
+        assert (
+            found[passes_filters(asking(store), reading.conditions, reading.target, graph, found)].tolist() == expected
+        )
 
 
 @pytest.mark.parametrize(

@@ -77,8 +77,8 @@ def test_minus_does_not_see_what_comes_after_it(dbpedia: Graph) -> None:
     assert isinstance(read(text, dbpedia).query, Intersect)
     error = refusal(text.replace("MINUS", "FILTER NOT EXISTS"), dbpedia)
     assert str(error).endswith(
-        "NOT EXISTS shares ?x, ?y with the rest of its group; it must share exactly one variable. Rename the other "
-        "variables inside it."
+        "NOT EXISTS shares ?x, ?y with the rest of its group; to be predicted, it must share exactly one variable. "
+        "Rename the other variables inside it."
     )
 
 
