@@ -87,6 +87,8 @@ def _element(item: Item) -> tree.Element:
             return tree.Clause("MINUS", as_group(item.group))
         case Without():
             return tree.Filter(tree.Exists(as_group(item.group), negated=True))
+        case Among(iris=(iri,)):
+            return tree.Filter(tree.Operation(Variable(item.variable), (("!=" if item.negated else "=", iri),)))
         case Among():
             return tree.Filter(tree.Call("NOT IN" if item.negated else "IN", (Variable(item.variable), *item.iris)))
         case Test():
