@@ -40,11 +40,9 @@ class Reading:
 
     query: Query
     target: str  # the variable that is predicted
-    distinct: bool
     limit: int | None
     offset: int
     variables: Mapping[str, Query]  # the node of each variable; blank nodes are _:b or [1], middles of paths /0.1
-    witnesses: Mapping[str, Query]  # the nodes of the other selected variables
     tests: Group = field(default_factory=lambda: Group(()))  # patterns on the target that only the store can test
     conditions: Group = field(default_factory=lambda: Group(()))  # all that the store can decide about the target
 
@@ -84,7 +82,7 @@ def translate(request: Request, graph: Graph) -> Reading:
             patterns, tests = split_tests(items, target, graph)
             nodes = translator.nodes(patterns, target)
             if set(selected) <= set(nodes):
-                return _reading(select, selected, nodes, target, tests, conditions(patterns, tests, target))
+                return _reading(select, nodes, target, tests, conditions(patterns, tests, target))
         except SparqlError as error:
             if len(selected) == 1:
                 raise
@@ -109,17 +107,13 @@ def _is_filter(node: SyntaxNode) -> bool:
     return isinstance(node, Values) or (isinstance(node, Filter) and not isinstance(node.constraint, Exists))
 
 
-def _reading(
-    select: Select, selected: list[str], nodes: dict[str, Query], target: str, tests: Items, decided: Items
-) -> Reading:
+def _reading(select: Select, nodes: dict[str, Query], target: str, tests: Items, decided: Items) -> Reading:
     return Reading(
         nodes[target],
         target,
-        select.duplicates == "DISTINCT",
         select.modifiers.limit,
         select.modifiers.offset or 0,
         MappingProxyType(nodes),
-        MappingProxyType({name: nodes[name] for name in selected if name != target}),
         as_group(tests),
         as_group(decided),
     )

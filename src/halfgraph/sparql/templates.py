@@ -46,12 +46,10 @@ class Template:
 
         new = map_node_ids(self.reading.query, lambda old: entity.get(int(old), old), new_relation)
         variables = {name: new[id(node)] for name, node in self.reading.variables.items()}
-        witnesses = {name: variables[name] for name in self.reading.witnesses}
         return replace(
             self.reading,
             query=new[id(self.reading.query)],
             variables=MappingProxyType(variables),
-            witnesses=MappingProxyType(witnesses),
         )
 
 
