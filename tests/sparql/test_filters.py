@@ -56,6 +56,7 @@ IN_ITALY = "SELECT ?x { ?x :in :Italy"
         (f"{IN_ITALY} ; :founded ?d FILTER(?d < '0001-01-01'^^xsd:date) }}", ["Rome"]),
         (f"{IN_ITALY} FILTER NOT EXISTS {{ ?x :closed ?d }} FILTER(ISIRI(?x)) }}", ["Bari", "Rome"]),
         (f"{IN_ITALY} MINUS {{ ?x :closed ?d }} FILTER(ISIRI(?x)) }}", ["Bari", "Rome"]),
+        (f"{IN_ITALY} MINUS {{ ?x :closed ?p }} ?x :population ?p FILTER(?p > 9) }}", ["Bari", "Rome"]),
         (f"{IN_ITALY} FILTER(STRLEN(STR(?x)) > 0 && ?x NOT IN (:Rome, :Bari)) }}", ["Pisa"]),
         (f"{IN_ITALY} FILTER(?x = :Rome || ?x = :Lyon) }}", ["Rome"]),
         (
@@ -112,6 +113,7 @@ def test_a_blank_node_is_not_let_pass(towns: Graph) -> None:
         ("SELECT ?x { ?x :in :Italy ; :twin ?y . ?y :in :France FILTER(?x != ?y) }", "FILTER"),
         ("SELECT ?x { ?x :in :Italy ; :population ?p FILTER(?p > '5'^^:people) }", "literal type"),
         ("SELECT ?x { ?x :in 'Italy' }", "literal"),
+        ("SELECT ?x { ?x :twin ?y . ?y :in :France FILTER NOT EXISTS { ?x :in ?y } }", "negation"),
         ("SELECT ?x { { ?x :in :Italy ; :population ?p FILTER(?p > 5) } UNION { ?x :twin :Rome } }", "FILTER"),
     ],
 )

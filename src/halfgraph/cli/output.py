@@ -131,7 +131,7 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
 
     def branch(edge: "QueryEdge") -> list[str]:
         source = nodes[edge.source]
-        first = f"{_attention(edge, heads)}{_relation(edge)} ← {source.name}"
+        first = f"{_attention(edge, heads)}{_relation(edge)} ← {_name(source)}"
         if source.role == "anchor":
             return [first]
         if source.id in drawn:
@@ -139,7 +139,12 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
         likely = ", ".join(entity.label for entity in source.likely)
         return [first + (f"  (likely {likely})" if likely else ""), *below(source)]
 
-    return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
+    return [_name(target), *below(target)]
+
+
+def _name(node: "QueryNode") -> str:
+    """Return an entity, or a variable with the type that the query states."""
+    return f"{node.name} : {node.type}" if node.type and node.role != "anchor" else node.name
 
 
 def _relation(edge: "QueryEdge") -> str:
