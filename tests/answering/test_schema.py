@@ -75,6 +75,7 @@ def test_a_table_has_a_column_for_each_variable_and_predictions_in_that_of_the_t
     head, rows = answers.table(10)
     assert head == ["", "?y", "?x", "score"]
     assert rows == [("known", "c", "x", ""), ("known", "c", "", ""), ("predicted", "", "z", "0.500")]
+    assert Answers(["y", "x"], known, []).table(1) == (["", "?y", "?x"], [("known", "c", "x")])
     html = answers._repr_html_()
     assert "<th>?y</th><th>?x</th>" in html
     assert "<td>predicted</td><td></td><td>z</td>" in html

@@ -169,21 +169,24 @@ class Answers:
     def table(self, most_known: int, short: Callable[[str], str] = str) -> tuple[list[str], list[tuple[str, ...]]]:
         """Return the head and the rows of a table for people: a column for each selected variable.
 
-        If only one is selected, its type and its name, shortened, follow.
+        Then comes the confidence or score, if there are predictions, and for a single variable type and short name.
         """
-        is_single = len(self.variables) == 1
+        is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
-        head = ["", *(f"?{name}" for name in self.variables), score, *(["type", "name"] if is_single else [])]
-        rows = [
-            ("known", *self._labels(one.row), "", *_details(one, short, is_single)) for one in self.known[:most_known]
+        head = [
+            "",
+            *(f"?{name}" for name in self.variables),
+            *(score for _ in empty),
+            *["type", "name"][: 2 * is_single],
         ]
+        rows: list[tuple[str, ...]] = []
+        for answer in self.known[:most_known]:
+            cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]
+            rows.append(("known", *cells, *empty, *_details(answer, short, is_single)))
         for one in self.predicted:
             cells = [one.label if name == self.target else "" for name in self.variables]
             rows.append(("predicted", *cells, certainty(one), *_details(one, short, is_single)))
         return head, rows
-
-    def _labels(self, row: Mapping[str, Cell]) -> list[str]:
-        return [row[name].label if name in row else "" for name in self.variables]
 
     def _repr_html_(self) -> str:
         hidden = len(self.known) - MOST_ROWS

@@ -67,9 +67,8 @@ def query(
     structure = f" to a query of structure {reading['structure']}" if "structure" in reading else ""
     count = len(answers.known)
     head, lines = answers.table(top, Prefixes.of(graph).short)
-    kept = [i for i, name in enumerate(head) if name not in ("", "score")]
     title = f"{count:,} exact answer{'s' * (count != 1)}{structure}"
-    print_table(title, [head[i] for i in kept], [[line[i] for i in kept] for line in lines])
+    print_table(title, head[1:], [line[1:] for line in lines])  # without the source: all are known
     if count > top:
         note(f"... and {count - top:,} more; --top N shows more")
 
@@ -113,7 +112,8 @@ def ask(
         Literal["json", "xml", "csv", "tsv"] | None, Option(help="Print SPARQL results in this W3C format.")
     ] = None,
     annotate: Annotated[
-        bool, Option("--annotate", help="With --format: add columns ?_score, ?_confidence, ?_source.")
+        bool,
+        Option("--annotate", help="With --format: add predicted rows, and columns ?_score, ?_confidence, ?_source."),
     ] = False,
     time_limit: Annotated[float | None, Option(metavar="SECONDS", help="Time limit for exact answers.")] = None,
     json: Json = False,
