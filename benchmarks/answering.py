@@ -10,6 +10,7 @@ import torch
 from pyoxigraph import Store
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.schema import Answers
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
@@ -88,7 +89,8 @@ def judge_exactness(verdicts: Verdicts, engine: Engine) -> None:
     right = 0
     for first in range(0, len(asked), 1000):
         some = asked[first : first + 1000]
-        for text, found in zip(some, engine.ask_batch(some, top=1), strict=True):
+        for text, found in zip(some, engine.ask_batch(some, top=1, mode="embedding"), strict=True):
+            assert isinstance(found, Answers), found
             right += {one.entity for one in found.known} == _plain(store, text, engine.graph)
     alone = asked[:: max(1, len(asked) // 500)]
     for text in alone:
@@ -134,10 +136,10 @@ def judge_batches(verdicts: Verdicts, engine: Engine) -> None:
     """Measure the queries per second of the batch interface, for texts not seen before."""
     asked = texts(engine.graph, 1_000)
     np.random.default_rng(1).shuffle(asked)
-    engine.ask_batch(asked[:WARM])
+    engine.ask_batch(asked[:WARM], mode="embedding")
     start = time.perf_counter()
     for first in range(WARM, len(asked), 1000):
-        engine.ask_batch(asked[first : first + 1000])
+        engine.ask_batch(asked[first : first + 1000], mode="embedding")
     pace = (len(asked) - WARM) / (time.perf_counter() - start)
     verdicts.at_least("queries a second in batches", f"{pace:,.0f}", pace / 2000, 1.0)
 

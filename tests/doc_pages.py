@@ -3,6 +3,7 @@
 import re
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,14 @@ def code_blocks(text: str, *languages: str) -> list[str]:
     """Return the fenced blocks in one of the languages; "" stands for a block without one."""
     blocks = re.findall(r"^ *```(\w*)\n(.*?)^ *```", text, flags=re.MULTILINE | re.DOTALL)
     return [textwrap.dedent(block) for language, block in blocks if language in languages]
+
+
+def run_examples(page: Path, names: dict[str, Any], **changes: str) -> None:
+    """Run the Python blocks of a page in order, with some of their words changed; `names` keeps what they define."""
+    for block in code_blocks(text_of(page), "python"):
+        for before, after in changes.items():
+            block = block.replace(before, after)
+        exec(compile(block, name_of(page), "exec"), names)
 
 
 def without_code_blocks(text: str) -> str:

@@ -1,5 +1,6 @@
 """A small graph of people and cities, and an engine with fresh weights to ask about it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -11,6 +12,8 @@ from halfgraph.graph.splitting import Shares
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.link_predictor import LinkWeights
+from halfgraph.prediction.predictors import FittedWeights
 
 CITIES = [f"city{i}" for i in range(6)]
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }"
@@ -32,3 +35,9 @@ def engine_of(graph: Graph, view: str = "whole", **settings: object) -> Engine:
     architecture = Architecture(**{"dim": 8, "heads": 2, **settings})  # type: ignore[arg-type]
     encoder = Encoder(architecture, graph.train, torch.Generator().manual_seed(0))
     return Engine(graph, EmbeddingIndex.of(encoder), view)
+
+
+def with_links(engine: Engine) -> Engine:
+    """The engine with link weights that nobody fitted, so that it has the mode links too."""
+    weights = LinkWeights(bias=-1.0, cosine=2.0, vote=0.5, is_tail=0.5)
+    return replace(engine, fitted=FittedWeights(weights, {}))

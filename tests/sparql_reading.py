@@ -1,6 +1,9 @@
 """The paper's Listing 1, and ways to speak of what is read and refused."""
 
+from collections.abc import Callable
+
 import pytest
+from pyoxigraph import Store
 
 from halfgraph.errors import HalfgraphError
 from halfgraph.graph.folder import Graph
@@ -8,6 +11,8 @@ from halfgraph.query.rendering import one_line
 from halfgraph.query.tree import Anchor
 from halfgraph.sparql.prefixes import COMMON
 from halfgraph.sparql.read import read
+from halfgraph.sparql.syntax_tree import Select
+from halfgraph.sparql.writer import write
 
 # As the paper prints it, the comma in the name without the backslash that SPARQL asks for.
 LISTING_1 = """
@@ -30,6 +35,11 @@ def relation(graph: Graph, name: str) -> int:
     found = graph.relations.find(COMMON["dbo"] + name)
     assert found is not None
     return 2 * found
+
+
+def asking(store: Store) -> Callable[[Select], list[str]]:
+    """What asks a store for the IRIs that answer a query of one variable."""
+    return lambda query: [row[0].value for row in store.query(write(query))]  # type: ignore[union-attr]
 
 
 def line_of(text: str, graph: Graph) -> str:

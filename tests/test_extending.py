@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import halfgraph
-from doc_pages import DOCS, code_blocks, text_of
+from doc_pages import DOCS, run_examples
 from halfgraph.errors import SettingError
 from halfgraph.evaluation.questions import sample_questions
 from halfgraph.evaluation.results import evaluate
@@ -30,8 +30,7 @@ def examples() -> Iterator[dict[str, Any]]:
     """Run the Python blocks of the page; the dictionaries are restored afterwards."""
     before = dict(INTERSECTIONS), dict(PROJECTIONS)
     names: dict[str, Any] = {}
-    for block in code_blocks(text_of(DOCS / "extending.md"), "python"):
-        exec(compile(block, "docs/extending.md", "exec"), names)
+    run_examples(DOCS / "extending.md", names)
     yield names
     for dictionary, entries in zip((INTERSECTIONS, PROJECTIONS), before, strict=True):
         dictionary.clear()

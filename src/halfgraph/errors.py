@@ -5,7 +5,7 @@ HalfgraphError
 │   ├── EmptyGraph      no triples to learn from
 │   └── SparqlError     invalid or unsupported SPARQL: feature, line, column, advice
 ├── QueryError          a query without a meaning, for example only negations: problem, advice
-├── UnknownName         a name that is not in the graph: name, what, nearest, line, column
+├── UnknownName         a name that is not in the graph: name, what, iri, nearest, line, column
 ├── MissingPackage      an optional package is not installed: package, needed_for, command
 ├── EndpointError       a SPARQL endpoint fails: address, problem, advice
 ├── FolderError         a folder or file cannot be written or opened: path, problem, advice
@@ -105,7 +105,9 @@ class UnknownName(HalfgraphError):
         line: int | None = None,
         column: int | None = None,
         advice: str = "",
+        iri: str = "",
     ) -> None:
+        self.iri = iri
         self.name, self.what, self.nearest, self.line, self.column = name, what, tuple(nearest), line, column
         self.where = _position(where, line, column)
         self.advice = f"Did you mean {' or '.join(self.nearest)}?" if self.nearest else advice

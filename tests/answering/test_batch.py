@@ -2,7 +2,7 @@
 
 import pytest
 
-from halfgraph.errors import SparqlError
+from halfgraph.errors import SettingError, SparqlError, UnknownName
 from small_engines import LIVES, engine_of, people
 
 TEMPLATES = [
@@ -25,10 +25,8 @@ def test_each_is_answered_as_alone(graph, view):
     for text, found in zip(TEXTS, engine.ask_batch(TEXTS, top=5), strict=True):
         alone = engine.ask(text, top=5, explain=False)
         assert found.variables == alone.variables
-        if "LIMIT" not in text:  # which the order of the store decides
-            assert {one.entity for one in found.known} == {one.entity for one in alone.known}
-            assert [one.entity for one in found.predicted] == [one.entity for one in alone.predicted]
-        assert len(found.known) == len(alone.known)
+        assert found.known == alone.known
+        assert [one.entity for one in found.predicted] == [one.entity for one in alone.predicted]
         assert [one.score for one in found.predicted] == pytest.approx([one.score for one in alone.predicted], abs=2e-4)
 
 
@@ -52,6 +50,16 @@ def test_every_type_of_entity_is_predicted_if_asked_for(engine):
     assert len(engine.ask_batch([LIVES], top=100, any_type=True)[0].predicted) == 36 - 5
 
 
-def test_one_that_is_not_sparql_is_refused(engine):
-    with pytest.raises(SparqlError):
-        engine.ask_batch([LIVES, "SELECT"])
+def test_a_query_that_fails_has_its_error_in_its_place(engine):
+    first, second, third, last = engine.ask_batch([LIVES, "SELECT", "SELECT ?x { ?x <lives_on> <city0> }", LIVES])
+    assert isinstance(second, SparqlError)
+    assert isinstance(third, UnknownName)
+    assert first.known == last.known == engine.ask(LIVES).known
+
+
+def test_a_batch_has_the_modes_and_options_of_a_single_query(engine):
+    assert engine.ask_batch([LIVES])[0].mode == engine.ask(LIVES).mode
+    with pytest.raises(SettingError, match="--mode"):
+        engine.ask_batch([LIVES], mode="magic")
+    with pytest.raises(SettingError, match="--min-confidence"):
+        engine.ask_batch([LIVES], min_confidence=0.5)  # this engine has no confidence

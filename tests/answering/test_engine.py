@@ -1,10 +1,12 @@
 """Asking: exact answers first and all of them, then predicted ones that are not known."""
 
+import numpy as np
 import pytest
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.predicted_rows import PredictedRows
 from halfgraph.errors import SettingError, SparqlError, UnknownName
-from small_engines import LIVES
+from small_engines import LIVES, engine_of, people, with_links
 
 
 def test_exact_answers_are_all_there_and_predicted_ones_are_not_among_them(engine):
@@ -110,14 +112,27 @@ def test_all_selected_values_are_in_the_rows_literals_and_labels_too(engine):
 
 
 @pytest.mark.parametrize(("limit", "offset"), [(3, 0), (3, 4), (2, 20), (50, 2), (None, 3), (None, 28), (0, 0)])
-def test_limit_and_offset_cut_the_list_of_known_then_predicted_answers(engine, limit, offset):
-    whole = engine.ask(LIVES, top=30)
-    listed = [answer.entity for answer in (*whole.known, *whole.predicted)]
-    cut = f"{'' if limit is None else f'LIMIT {limit}'} OFFSET {offset}"
-    found = engine.ask(f"{LIVES} {cut}", top=30)
-    got = [answer.entity for answer in (*found.known, *found.predicted)]
-    end = None if limit is None else offset + limit
-    assert got == listed[offset:end]
+def test_limit_and_offset_cut_known_rows_alone_and_what_they_cut_is_not_predicted(engine, limit, offset):
+    whole = engine.ask(LIVES, top=7)
+    cut = f"{LIVES} {'' if limit is None else f'LIMIT {limit}'} OFFSET {offset}"
+    for found in (engine.ask(cut, top=7), engine.ask_batch([cut], top=7)[0]):
+        assert found.known == whole.known[offset : None if limit is None else offset + limit]
+        assert [one.entity for one in found.predicted] == [one.entity for one in whole.predicted]
+
+
+def test_duplicate_rows_leave_room_for_predictions(engine):
+    found = engine.ask("SELECT ?x { ?y <lives_in> ?x . ?y <knows> ?z . ?z <lives_in> <city1> } LIMIT 4", top=3)
+    assert len({one.entity for one in found.known}) < len(found.known) == 4
+    assert len(found.predicted) == 3
+
+
+def test_a_literal_that_spells_the_name_of_an_entity_is_not_that_entity(tmp_path):
+    graph = people(tmp_path)
+    with (graph.path / "aside.nq").open("a") as file:
+        file.write('<http://halfgraph.local/person1> <http://halfgraph.local/lives_in> "city3" .\n')
+    found = engine_of(graph).ask("SELECT ?x { <person1> <lives_in> ?x }", top=40)
+    assert ("literal", "city3") in {(one.row["x"].type, one.entity) for one in found.known}
+    assert "city3" in {one.label for one in found.predicted}
 
 
 def test_without_distinct_the_rows_are_those_of_the_store_and_with_it_each_is_there_once(engine):
@@ -133,6 +148,78 @@ def test_an_unknown_name_is_an_error_with_the_nearest_ones_unless_the_store_has_
     found = engine.ask("SELECT ?x { { ?x <lives_in> <city0> } UNION { ?x <lives_on> <city0> } }")
     assert len(found.known) == 5
     assert found.notes[0].startswith("No predictions: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT ?x ?a { ?x <age> ?a }", "<age> leads to literals, which are not predicted"),
+        ("SELECT ?x ?a { ?x <age> ?a FILTER(?a > 99) }", "<age> leads to literals, which are not predicted"),
+        ("SELECT ?x { ?x <seen_by> <person1> }", "<seen_by> was set aside by the import"),
+        ("SELECT ?x { ?x a <Poet> }", "predictions know one type of each entity, and <Poet> is none of these types"),
+        ("SELECT ?x { ?x a <Poet> , <Person> }", "predictions know one type of each entity"),
+        ("SELECT ?x { <nobody> <lives_in> ?x }", "<nobody> has no triple that predictions are made from"),
+    ],
+)
+def test_a_name_that_only_the_store_knows_is_no_error_and_the_note_does_not_contradict_the_rows(tmp_path, text, reason):
+    graph = people(tmp_path)
+    here, kind = "<http://halfgraph.local/{}>".format, "<http://www.w3.org/1999/02/22-rdf-syntax-ns#type>"
+    with (graph.path / "aside.nq").open("a") as file:
+        file.write(f'{here("person1")} {here("age")} "36" .\n{here("person1")} {kind} {here("Poet")} .\n')
+        file.write(
+            f"{here('person2')} {here('seen_by')} {here('person1')} .\n{here('nobody')} {kind} {here('Poet')} .\n"
+        )
+    found = engine_of(graph).ask(text)
+    assert found.predicted == []
+    assert found.notes[0].startswith("No predictions: ")
+    assert reason in found.notes[0]
+    assert "in this graph" not in found.notes[0]
+
+
+def test_rows_of_literals_alone_are_not_explained_as_empty(tmp_path):
+    graph = people(tmp_path)
+    with (graph.path / "aside.nq").open("a") as file:
+        file.write('<http://halfgraph.local/city0> <http://halfgraph.local/knows> "nobody" .\n')
+    found = engine_of(graph).ask("SELECT ?x { <city0> <knows> ?x }")
+    assert [one.entity for one in found.known] == ["nobody"]
+    assert found.explanation.empty is None
+
+
+@pytest.mark.parametrize(
+    ("text", "entity", "against"),
+    [
+        (f"{LIVES[:-1]} MINUS {{ ?x <knows> <person2> }} }}", "person1", "MINUS { ?x :knows :person2 . }"),
+        (f"{LIVES[:-1]} FILTER NOT EXISTS {{ ?x <knows> ?y }} }}", "person1", "FILTER NOT EXISTS { ?x :knows ?y . }"),
+        (f"{LIVES[:-1]} VALUES ?x {{ <person2> <person3> }} }}", "person1", "FILTER (?x IN (:person2, :person3))"),
+        (f"{LIVES[:-1]} FILTER(STRLEN(STR(?x)) > 99) }}", "person1", "FILTER (STRLEN(STR(?x)) > 99)"),
+        (
+            "SELECT ?x { ?x a <City> . <person1> <lives_in> ?x }",
+            "person3",
+            "?x a :City (predictions know it as Person)",
+        ),
+        (LIVES, "person1", None),
+        (f"{LIVES[:-1]} FILTER(?x != <person2>) }}", "person1", None),
+        (f"{LIVES} LIMIT 0", "person0", None),
+    ],
+)
+def test_an_explanation_says_which_condition_speaks_against_an_entity(engine, text, entity, against):
+    answer = engine.explain(text, entity).answer
+    assert answer.against == against
+    assert answer.known == (entity == "person0")
+
+
+def test_an_entity_of_probability_0_is_not_an_answer(engine, monkeypatch):
+    monkeypatch.setattr(PredictedRows, "scores", lambda *_: np.zeros(36, np.float32))
+    verdict = with_links(engine).explain(LIVES, "person1", mode="links").answer.verdict
+    assert verdict == "person1 is not an answer: its probability is 0"
+
+
+def test_a_drawing_has_a_type_only_if_the_query_states_it(engine):
+    def types(text):
+        return {node.name: node.type for node in engine.ask(text).explanation.nodes if node.role != "anchor"}
+
+    assert types(LIVES) == {"?x": None}
+    assert types("SELECT ?x { ?y <knows> ?x . ?y a <Person> ; <lives_in> <city0> }") == {"?y": "Person", "?x": None}
 
 
 def test_there_is_no_mode_of_another_name(engine):

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from halfgraph.answering.predicted_rows import predicted_page
 from halfgraph.errors import SettingError
 from halfgraph.prediction.calibration import Calibration, Curve
 from halfgraph.prediction.calibration_fitting import validation_questions
@@ -76,10 +75,3 @@ def test_a_missing_triple_is_as_sure_as_the_answer_of_a_one_edge_question(engine
     missing = [triple for triple in sure.explain(TEXT, best, mode="links").triples if not triple.known]
     assert [triple.confidence for triple in missing] == [0.25] * len(missing)
     assert missing
-
-
-def test_predicted_answers_fill_what_known_ones_leave():
-    assert predicted_page(5, None, 10) == slice(0, 10)
-    assert predicted_page(5, 7, 10) == slice(0, 2)
-    assert predicted_page(5, 4, 10) == slice(0, 0)
-    assert predicted_page(-3, 4, 10) == slice(3, 7)

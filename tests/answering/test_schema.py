@@ -4,7 +4,17 @@ import json
 
 import pytest
 
-from halfgraph.answering.schema import Answers, Cell, KnownAnswer, PredictedAnswer, QueryEdge, WitnessTriple, to_json
+from halfgraph.answering.schema import (
+    Answers,
+    Cell,
+    ExplainedAnswer,
+    KnownAnswer,
+    PredictedAnswer,
+    QueryEdge,
+    Witness,
+    WitnessTriple,
+    to_json,
+)
 from halfgraph.answering.schema import NamedEntity as Named
 
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
@@ -47,12 +57,38 @@ def test_rows_are_annotated_with_doubles():
     assert float(rows[2]["_score"]["value"]) == 1e-9
 
 
-@pytest.mark.parametrize("answers", [ANSWERS, Answers([], [], [])])
-def test_without_annotations_the_rows_have_the_variables_alone(answers):
-    variables, rows = answers.rows()
-    assert variables == list(answers.variables)
-    assert all(set(row) <= set(variables) for row in rows)
+def test_without_annotations_there_are_only_known_rows():
+    assert ANSWERS.rows() == (["x"], [{"x": CELL.term()}])
 
 
 def test_a_notebook_shows_a_table():
     assert ANSWERS._repr_html_().count("<tr>") == 4
+
+
+def test_a_table_has_a_column_for_each_variable_and_predictions_in_that_of_the_target():
+    city = Cell("uri", "http://a/c", "c")
+    known = [
+        KnownAnswer("http://a/x", "x", None, {"x": CELL, "y": city}),
+        KnownAnswer("http://a/c", "c", None, {"y": city}),
+    ]
+    answers = Answers(["y", "x"], known, [PredictedAnswer("http://a/z", "z", "T", 0.5)], target="x")
+    head, rows = answers.table(10)
+    assert head == ["", "?y", "?x", "score"]
+    assert rows == [("known", "c", "x", ""), ("known", "c", "", ""), ("predicted", "", "z", "0.500")]
+    assert Answers(["y", "x"], known, []).table(1) == (["", "?y", "?x"], [("known", "c", "x")])
+    html = answers._repr_html_()
+    assert "<th>?y</th><th>?x</th>" in html
+    assert "<td>predicted</td><td></td><td>z</td>" in html
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict"),
+    [
+        (ExplainedAnswer("http://a/x", "x", None, known=True, score=1.0), "x is known"),
+        (ExplainedAnswer("http://a/x", "x", None, False, 0.5, 0.25), "x is predicted, confidence 25%"),
+        (ExplainedAnswer("http://a/x", "x", None, False, 0.5, 0.25, "?x a :T"), "x is not an answer: ?x a :T"),
+    ],
+)
+def test_a_verdict_says_whether_an_entity_is_an_answer(answer, verdict):
+    assert answer.verdict == verdict
+    assert verdict in Witness(answer, [], [])._repr_html_()

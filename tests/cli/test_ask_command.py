@@ -36,7 +36,7 @@ def test_answers_are_shown_with_their_confidence_and_the_query_as_drawn(run, cap
     assert code == 0
     assert out.splitlines()[0].endswith("known, 2 predicted")
     assert "confidence" in out
-    assert "?x : person" in err
+    assert err.splitlines()[1] == "?x"  # the query states no type
     assert "%" in err
     assert "livesIn⁻¹ ← city1" in err
 
@@ -60,7 +60,7 @@ def test_json_is_the_contract(run, capsys):
 @pytest.mark.parametrize("form", ["json", "xml", "csv", "tsv"])
 @pytest.mark.parametrize("annotate", [True, False])
 def test_the_formats_of_w3c_are_read_by_others(run, capsys, form, annotate):
-    code, out, _ = asked(capsys, run, QUERY, "--format", form, *(["--annotate"] if annotate else []))
+    code, out, err = asked(capsys, run, QUERY, "--format", form, *(["--annotate"] if annotate else []))
     assert code == 0
     if form == "csv":
         head = out.splitlines()[0].split(",")
@@ -69,6 +69,10 @@ def test_the_formats_of_w3c_are_read_by_others(run, capsys, form, annotate):
     found = parse_query_results(out, format=getattr(QueryResultsFormat, form.upper()))
     assert len(found.variables) == (4 if annotate else 1)
     rows = list(found)
+    known = halfgraph.load(run).ask(QUERY).known
+    assert [row["x"].value for row in rows[: len(known)]] == [one.entity for one in known]
+    assert len(rows) == len(known) + 10 * annotate
+    assert ("10 predicted answers left out; --annotate adds them" in err) == (not annotate)
     if annotate:
         sources = [row["_source"].value for row in rows]
         assert sources == sorted(sources)
@@ -102,6 +106,51 @@ def test_a_batch_is_a_line_of_json_for_each_query(run, capsys, tmp_path):
     assert all(len(json.loads(line)["predicted"]) == 2 for line in out.splitlines())
 
 
+def test_a_bad_line_of_a_batch_is_reported_in_its_place_and_the_rest_goes_on(run, capsys, tmp_path):
+    file = tmp_path / "queries.txt"
+    file.write_text(f"{QUERY}\n\nSELECT ?x {{\n{EMPTY}\nSELECT ?x {{ ?x <livsIn> <city1> }}\n")
+    code, out, err = asked(capsys, run, "--batch", file, "--top", 2, "--mode", "embedding")
+    first, bad, second, unknown = map(json.loads, out.splitlines())
+    assert code == 1
+    assert "2 of 4 queries could not be answered" in err
+    assert len(first["predicted"]) == len(second["predicted"]) == 2
+    assert (bad["line"], unknown["line"]) == (3, 5)
+    assert "Did you mean :livesIn" in unknown["error"]
+
+
+def test_mode_and_min_confidence_reach_a_batch(run, capsys, tmp_path):
+    file = tmp_path / "queries.txt"
+    file.write_text(QUERY)
+    modes = halfgraph.load(run).predictors.available
+    for mode in (None, *modes):
+        _, out, _ = asked(capsys, run, "--batch", file, *([] if mode is None else ["--mode", mode]))
+        assert json.loads(out)["mode"] == (mode or modes[0])
+    _, out, _ = asked(capsys, run, "--batch", file, "--min-confidence", 1)
+    assert [one for one in json.loads(out)["predicted"] if one["confidence"] < 1] == []
+
+
+def test_each_variable_has_its_own_column_in_the_order_of_the_select(run, capsys):
+    _, out, _ = asked(capsys, run, "SELECT ?who ?c { ?who <livesIn> ?c . ?c <inCountry> <country1> }", "--top", 1)
+    assert out.splitlines()[1].split()[:2] == ["?who", "?c"]
+    known = next(line.split() for line in out.splitlines() if line.startswith("known"))
+    assert known[1].startswith("person")
+    assert known[2].startswith("city")
+
+
+def test_conditions_are_listed_below_the_drawing_as_they_were_written(run, capsys):
+    _, _, err = asked(
+        capsys, run, "SELECT ?x { ?x <livesIn> <city1>\n FILTER(?x   != <person1>) VALUES ?x {<person2>} }"
+    )
+    assert err.splitlines()[-2:] == ["FILTER(?x   != <person1>)", "VALUES ?x {<person2>}"]
+
+
+def test_an_entity_that_a_condition_excludes_is_not_an_answer(run, capsys):
+    text = "SELECT ?x { ?x <livesIn> <city1> FILTER(?x != <person0>) }"
+    _, out, _ = asked(capsys, run, text, "--explain", "person0")
+    assert out.startswith("person0 is not an answer: FILTER (?x != :person0)")
+    assert json.loads(asked(capsys, run, text, "--explain", "person0", "--json")[1])["answer"]["against"]
+
+
 def test_a_query_may_come_from_standard_input(run):
     command = [sys.executable, "-c", "import halfgraph.cli; halfgraph.cli.main()", "ask", str(run), "-", "--json"]
     shown = subprocess.run(command, input=QUERY, capture_output=True, text=True, check=False)
@@ -126,6 +175,16 @@ def test_a_query_may_come_from_standard_input(run):
         ),
         (["ASK { ?x <livesIn> <city1> }"], "only SELECT"),
         ([], "needs either a query or --batch FILE"),
+        ([QUERY, "--annotate"], "--annotate: adds columns to a W3C format"),
+        ([QUERY, "--format", "csv", "--json"], "--json: has no effect with --format"),
+        *(
+            (["--batch", "queries.txt", *option], f"{option[0]}: has no effect with --batch")
+            for option in (["--explain", "a"], ["--format", "csv"], ["--missing-as", "a.nq"], ["--heads"])
+        ),
+        *(
+            ([QUERY, "--explain", "person1", *option], f"{option[0]}: has no effect with --explain")
+            for option in (["--format", "csv"], ["--missing-as", "a.nq"], ["--heads"], ["--min-confidence", "0.5"])
+        ),
     ],
 )
 def test_a_request_that_cannot_be_met_gets_one_line(run, capsys, arguments, said):

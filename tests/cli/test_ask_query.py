@@ -12,6 +12,11 @@ TRIPLES = """<http://e/ada> <http://e/knows> <http://e/bob> .
 <http://e/ada> <http://e/livesIn> <http://e/rome> .
 <http://e/cyd> <http://e/livesIn> <http://e/rome> .
 <http://e/ada> <http://www.w3.org/2000/01/rdf-schema#label> "Ada" .
+<http://e/ada> <http://e/age> "36" .
+<http://e/ada> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Poet> .
+<http://e/ada> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Writer> .
+<http://e/bob> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Poet> .
+<http://e/cyd> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://e/Poet> .
 """
 
 
@@ -43,15 +48,43 @@ def test_json_has_the_structure_the_sparql_and_the_answers_within_limit_and_offs
     run("query", graph, query, "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["structure"] == "2-chain"
-    assert found["answers"] == [{"entity": "http://e/cyd", "label": "cyd"}]
+    assert found["answers"] == [{"x": {"type": "uri", "value": "http://e/cyd", "label": "cyd"}}]
     assert "SELECT" in found["sparql"]
+
+
+def test_the_rows_are_those_of_the_store_with_every_type_and_duplicate(graph, capsys):
+    run("query", graph, "PREFIX e: <http://e/> SELECT ?x { ?x a e:Writer ; e:livesIn e:rome }", "--json")
+    assert [row["x"]["label"] for row in json.loads(capsys.readouterr().out)["answers"]] == ["Ada"]
+    run("query", graph, "PREFIX e: <http://e/> SELECT ?city { ?x e:livesIn ?city }", "--json")
+    assert [row["city"]["label"] for row in json.loads(capsys.readouterr().out)["answers"]] == ["rome", "rome"]
+
+
+def test_every_selected_variable_is_a_column(graph, capsys):
+    run("query", graph, "PREFIX e: <http://e/> SELECT ?y ?x { ?x e:knows ?y . ?x e:livesIn e:rome }")
+    assert capsys.readouterr().out.splitlines()[1].split() == ["?y", "?x"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("SELECT ?x ?n { ?x e:age ?n }", "e:age leads to literals, which are not predicted"),
+        ("SELECT ?x { ?x a e:Writer , e:Poet }", "predictions know one type of each entity"),
+        ("SELECT ?x { ?x e:livesIn e:rome } ORDER BY ?x", "predictions are ordered by their score"),
+    ],
+)
+def test_what_cannot_be_drawn_is_answered_exactly_with_the_reason(graph, capsys, text, reason):
+    run("query", graph, f"PREFIX e: <http://e/> {text}")
+    shown = capsys.readouterr()
+    assert shown.out.split()[1:3] == ["exact", "answer" if "age" in text or "Poet" in text else "answers"]
+    assert shown.err.startswith("Cannot be drawn: ")
+    assert reason in shown.err
 
 
 def test_a_query_may_come_from_a_file(graph, tmp_path, capsys):
     file = tmp_path / "query.rq"
     file.write_text("SELECT ?x { <http://e/ada> <http://e/knows> ?x }")
     run("query", graph, str(file), "--json")
-    assert json.loads(capsys.readouterr().out)["answers"][0]["label"] == "bob"
+    assert json.loads(capsys.readouterr().out)["answers"][0]["x"]["label"] == "bob"
 
 
 def test_a_misspelt_relation_is_one_line_with_the_nearest_name(graph, capsys):

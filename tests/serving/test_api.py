@@ -56,13 +56,40 @@ def test_a_misspelt_name_is_reported_with_similar_ones(client):
         ({"query": "DROP ALL"}, 403),
         ({"query": "SELECT * { SERVICE <http://x/> { ?a ?b ?c } }"}, 403),
         ({"query": "ASK {}", "top": 0}, 422),
-        ({"query": "ASK {}", "tops": 1}, 422),
+        ({"query": "ASK {}", "tops": 1}, 400),
         ({"query": ""}, 422),
         ({}, 422),
     ],
 )
 def test_what_is_not_asked_well_is_refused(client, body, status):
     error(client.post("/api/ask", json=body), status)
+
+
+@pytest.mark.parametrize(
+    ("path", "known"),
+    [
+        ("/api/ask?query=ASK{}", "Known: query, top, min_confidence, mode"),
+        ("/api/complete?text=a", "Known: text, what, limit."),
+        ("/api/entity?iri=a", "Known: iri, limit."),
+        ("/api/info?", "This path takes no parameters."),
+        ("/api/health?", "This path takes no parameters."),
+        ("/api/examples?", "This path takes no parameters."),
+        ("/sparql?query=ASK{}", "Known: query, default-graph-uri, named-graph-uri, format, output, results."),
+        ("/sparql?", "Known: query"),
+        ("/sparql/predict?query=ASK{}", "results, top, mode, min_confidence."),
+    ],
+)
+def test_an_unknown_parameter_is_named_with_the_known_ones_at_every_route(client, path, known):
+    fault = error(client.get(f"{path}&nonsense=1&min-confidence=0.9"), 400)
+    assert fault["message"].startswith("unknown parameter min-confidence, nonsense")
+    assert known in fault["advice"]
+
+
+def test_an_unknown_key_of_a_body_or_an_address_is_named(client):
+    fault = error(client.post("/api/explain", json={"query": PEOPLE, "entity": "a", "top": 3}), 400)
+    assert (fault["message"], fault["advice"]) == ("unknown parameter top", "Known: query, entity, mode.")
+    fault = error(client.post("/api/ask?top=3", json={"query": PEOPLE}), 400)
+    assert fault["advice"] == "This path takes no parameters."
 
 
 def test_no_json_at_all_is_400_and_an_unknown_address_404(client):

@@ -14,7 +14,7 @@ from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import read
 from halfgraph.sparql.rendering import to_sparql
 from imported_graphs import made
-from sparql_reading import LISTING_1, entity, line_of, relation
+from sparql_reading import LISTING_1, asking, entity, line_of, relation
 from sparql_strategies import answers, any_queries, dags, full_trees, graph_data, store_of, trees, typed_graph
 
 
@@ -122,7 +122,9 @@ def test_a_text_is_read_with_the_answers_that_the_store_has_for_it(data, text) -
         expected = answers(store, declared(text, graph), graph, target="x")
         reading = read(text, graph)
         found = Exact(graph.train).answers(reading.query)
-        assert found[passes_filters(store, reading.tests, reading.target, graph, found)].tolist() == expected
+        assert (
+            found[passes_filters(asking(store), reading.conditions, reading.target, graph, found)].tolist() == expected
+        )
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_the_paper_s_listing_1_is_read_as_its_figure_1_draws_it(dbpedia: Graph) 
     guest = Project(entity(dbpedia, "Escape_Clause"), relation(dbpedia, "guest"))
     reading = read(LISTING_1, dbpedia)
     assert reading.query == Project(Intersect((ucla, guest)), relation(dbpedia, "deathCause"))
-    assert (reading.target, reading.distinct, reading.limit, reading.offset) == ("Disease", False, None, 0)
+    assert (reading.target, reading.limit, reading.offset) == ("Disease", None, 0)
     assert reading.variables["Disease"] is reading.query
     assert reading.variables["Person"] == Intersect((ucla, guest))
     escaped = LISTING_1.replace(",_", "\\,_")
@@ -237,7 +239,7 @@ def test_paths_blank_nodes_and_classes_are_read(dbpedia: Graph, text: str, line:
 
 def test_distinct_limit_and_offset_are_kept(dbpedia: Graph) -> None:
     reading = read("SELECT DISTINCT ?x { ?x dbo:guest dbr:Escape_Clause } OFFSET 5 LIMIT 10", dbpedia)
-    assert (reading.distinct, reading.limit, reading.offset) == (True, 10, 5)
+    assert (reading.limit, reading.offset) == (10, 5)
     assert read("SELECT ?x { ?x dbo:guest dbr:Escape_Clause } LIMIT 0", dbpedia).limit == 0
 
 

@@ -37,7 +37,7 @@ def test_a_text_of_a_known_template_is_read_as_by_the_parser(graph, text, monkey
     for other, plain in zip(others, expected, strict=True):
         found = templates.read(other)
         assert canonical_key(found.query) == canonical_key(plain.query)
-        assert (found.target, found.distinct, found.limit) == (plain.target, plain.distinct, plain.limit)
+        assert (found.target, found.limit) == (plain.target, plain.limit)
         assert found.variables.keys() == plain.variables.keys()
         for name, node in found.variables.items():
             assert canonical_key(node) == canonical_key(plain.variables[name])

@@ -78,7 +78,7 @@ def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: 
     [
         (
             "SELECT ?x {\n ?x dbo:spouse dbr:Fritz_Feld .\n OPTIONAL { ?x dbo:guest ?y } }",
-            "line 3, column 2: OPTIONAL is not supported: every pattern of a predicted query must hold. Remove the "
+            "line 3, column 2: OPTIONAL cannot be predicted: every pattern of a predicted query must hold. Remove the "
             "optional part, or ask for it in a separate query.",
         ),
         (
@@ -127,13 +127,13 @@ def test_what_cannot_be_read_is_refused_with_its_place(dbpedia: Graph, feature: 
         ),
         (
             'SELECT ?x { ?x dbo:guest "escape clause" }',
-            'line 1, column 26: "escape clause" is a literal; patterns connect entities. Write the entity itself, '
-            "such as dbr:Escape_Clause, or remove this pattern.",
+            'line 1, column 26: "escape clause" is a literal, and predictions connect entities. Write the entity '
+            "itself, such as dbr:Escape_Clause, or remove this pattern.",
         ),
         (
             "SELECT ?x { ?x dbo:guest -5 }",
-            "line 1, column 26: -5 is a literal; patterns connect entities. Write the entity itself, or remove this "
-            "pattern.",
+            "line 1, column 26: -5 is a literal, and predictions connect entities. Write the entity itself, or remove "
+            "this pattern.",
         ),
     ],
 )
@@ -145,7 +145,8 @@ def test_a_refusal_says_what_where_and_what_to_try(dbpedia: Graph, text: str, me
 def test_repetition_in_a_path_is_refused_with_or_without_space(dbpedia: Graph, operator: str) -> None:
     for space in ("", " "):
         error = refusal(f"SELECT ?x {{ ?x dbo:guest{space}{operator} dbr:Escape_Clause }}", dbpedia)
-        assert str(error).startswith(f"line 1, column {25 + len(space)}: the path operator {operator} is not supported")
+        place = f"line 1, column {25 + len(space)}"
+        assert str(error).startswith(f"{place}: the path operator {operator} cannot be predicted")
 
 
 @pytest.mark.parametrize("path", ["!dbo:guest", "!(dbo:guest|^dbo:spouse)"])

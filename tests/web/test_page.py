@@ -76,6 +76,23 @@ def test_the_query_is_drawn_with_its_anchors_target_and_attention(visit: Visit) 
     assert shares[widths.index(max(widths))] == max(shares)  # shares are rounded, widths are not
 
 
+def test_the_drawing_has_the_conditions_of_the_query_and_no_type_that_it_does_not_state(visit: Visit) -> None:
+    condition = "FILTER(?player != :Sandy_Koufax)"
+    drawing = visit.ask(LEFT.replace(" }", f" {condition} }}")).locator("query-drawing")
+    expect(drawing.locator(".condition")).to_have_text([condition])
+    expect(drawing.locator(".dot.target")).to_have_text("?player")
+    typed = visit.ask(LEFT.replace("{ ", "{ ?player a :person . ")).locator("query-drawing")
+    expect(typed.locator(".dot.target")).to_contain_text("person")
+
+
+def test_each_selected_variable_is_a_column_in_the_order_of_the_select(visit: Visit) -> None:
+    page = visit.ask(PREFIX + "SELECT ?player ?team { ?player :won_award :Cy_Young_Award ; :played_for ?team }")
+    heads = page.locator("answer-table th").all_inner_texts()
+    assert [head.split()[0].lower() for head in heads[1:3]] == ["player", "team"]
+    expect(page.locator("tr.predicted").first.locator("td").nth(1)).to_have_text("–")
+    expect(page.locator("tr.predicted").first.locator("td").nth(2).locator("button.label")).to_be_visible()
+
+
 def test_what_must_not_hold_and_alternatives_are_marked_by_word_and_line(visit: Visit) -> None:
     drawing = visit.ask(EITHER).locator("query-drawing")
     expect(drawing.locator(".name.negated")).to_have_text("not throws")

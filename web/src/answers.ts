@@ -25,7 +25,7 @@ export function rowsOf(answers: Answers): Row[] {
 
 /** The known answers by the target variable; equal rows, of which SPARQL may return many, are one. */
 function knownOf(answers: Answers): Row[] {
-  const [target = ""] = columnsOf(answers);
+  const target = targetOf(answers);
   const rows = new Map<string, Row & { times: number }>();
   for (const one of answers.known) {
     const key = JSON.stringify(one.row);
@@ -40,11 +40,9 @@ function knownOf(answers: Answers): Row[] {
   return [...rows.values()];
 }
 
-/** The variables as columns: the target first, since predictions are for it. */
-export function columnsOf(answers: Answers): string[] {
-  const target = answers.variables.includes(answers.target) ? answers.target : answers.variables[0];
-  return [target ?? "answer", ...answers.variables.filter((name) => name !== target)];
-}
+/** The selected variable that predictions are for, or the first one. */
+const targetOf = (answers: Answers) =>
+  answers.variables.includes(answers.target) ? answers.target : (answers.variables[0] ?? "answer");
 
 export class AnswerTable extends PageElement {
   static override properties: PropertyDeclarations = {
@@ -89,7 +87,8 @@ export class AnswerTable extends PageElement {
     const answers = this.answers;
     if (!answers) return nothing;
     const rows = this.#rows;
-    const columns = columnsOf(answers);
+    const columns = answers.variables.length ? answers.variables : ["answer"];
+    const target = targetOf(answers);
     const type = typeOf(rows);
     const wanted = this.words.trim().toLowerCase();
     const shown = rows.filter(
@@ -101,8 +100,8 @@ export class AnswerTable extends PageElement {
           <thead>
             <tr>
               <th class="rank" scope="col"><span class="unseen">Rank</span></th>
-              ${columns.map((name, index) =>
-                index
+              ${columns.map((name) =>
+                name !== target
                   ? html`<th class="other" scope="col">${name}</th>`
                   : html`<th class="target" scope="col">${name}${type ? html` <span>(${type})</span>` : nothing}</th>`,
               )}
@@ -151,7 +150,7 @@ export class AnswerTable extends PageElement {
       <input class="filter" type="search" placeholder="Filter" aria-label="Filter the answers" .value=${this.words}
         @input=${(event: InputEvent) => (this.words = (event.target as HTMLInputElement).value)} />
       <span class="downloads">Download
-        <button class="quiet" @click=${() => save("answers.csv", toCsv(shown, columns), "text/csv")}>CSV</button>
+        <button class="quiet" @click=${() => save("answers.csv", toCsv(shown, columns, targetOf(answers)), "text/csv")}>CSV</button>
         <button class="quiet" @click=${() => save("answers.json", JSON.stringify({ ...answers, known: shown.filter((row) => row.source === "known"), predicted: shown.filter((row) => row.source === "predicted") }, null, 2), "application/json")}>JSON</button>
       </span>
     </div>`;
@@ -161,7 +160,9 @@ export class AnswerTable extends PageElement {
     const key = `${rank} ${row.entity}`;
     const open = this.open === key;
     const guessed = (this.answers?.predicted.length ?? 0) > 0;
-    const named = row.source === "predicted" || row.row[columns[0] ?? ""]?.type === "uri";
+    const target = this.answers ? targetOf(this.answers) : "";
+    const others = columns.filter((name) => name !== target);
+    const named = row.source === "predicted" || row.row[target]?.type === "uri";
     const explained = named && (this.answers?.explanation.nodes.length ?? 0) > 0;
     const toggle = (event: Event) => {
       const onLink = event.target instanceof Element && event.target.closest("a");
@@ -169,9 +170,9 @@ export class AnswerTable extends PageElement {
     };
     return html`<tr class="answer ${row.source} ${explained ? "opens" : ""}" ?data-open=${open} @click=${explained ? toggle : nothing}>
         <td class="rank">${rank}</td>
-        ${columns.map((name, index) => index
+        ${columns.map((name) => name !== target
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="${row.times} equal rows">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, columns)}</td>`)}
+            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="${row.times} equal rows">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, others)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
         ${guessed ? html`<td class="confidence">${confidenceOf(row)}</td>` : nothing}
       </tr>
@@ -202,10 +203,9 @@ function head(row: Row, open: boolean) {
 }
 
 /** The other variables below the answer, for a narrow screen. */
-function asides(row: Row, columns: string[]) {
+function asides(row: Row, others: string[]) {
   if (row.source !== "known") return nothing;
-  return columns
-    .slice(1)
+  return others
     .filter((name) => row.row[name])
     .map((name) => html`<span class="aside type">${name}: ${termOf(row, name)}</span>`);
 }

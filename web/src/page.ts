@@ -243,11 +243,11 @@ export class HalfgraphPage extends PageElement {
   }
 
   #drawn() {
-    const { nodes = [], edges = [] } = this.answers?.explanation ?? {};
+    const { nodes = [], edges = [], conditions = [] } = this.answers?.explanation ?? {};
     if (!nodes.length) return nothing;
     return html`<section class="drawn" aria-labelledby="drawn-title">
       <h2 id="drawn-title">Query graph</h2>
-      <query-drawing .nodes=${nodes} .edges=${edges}></query-drawing>
+      <query-drawing .nodes=${nodes} .edges=${edges} .conditions=${conditions}></query-drawing>
     </section>`;
   }
 

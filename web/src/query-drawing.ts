@@ -13,7 +13,7 @@ const THICK = 6; // what full attention adds
 const ROLES = { anchor: "entity", variable: "variable", target: "target" };
 
 function toDot(node: QueryNode): Dot {
-  const under = node.type ?? "";
+  const under = node.role === "anchor" ? "" : (node.type ?? ""); // a type only if the query states it
   return { id: String(node.id), label: node.name, under, shape: node.role, iri: node.entity };
 }
 
@@ -39,14 +39,20 @@ function sentence(edge: QueryEdge, names: Map<number, string>): string {
 }
 
 export class QueryDrawing extends PageElement {
-  static override properties: PropertyDeclarations = { nodes: { attribute: false }, edges: { attribute: false } };
+  static override properties: PropertyDeclarations = {
+    nodes: { attribute: false },
+    edges: { attribute: false },
+    conditions: { attribute: false },
+  };
   declare nodes: QueryNode[];
   declare edges: QueryEdge[];
+  declare conditions: string[];
 
   constructor() {
     super();
     this.nodes = [];
     this.edges = [];
+    this.conditions = [];
   }
 
   override render() {
@@ -57,6 +63,7 @@ export class QueryDrawing extends PageElement {
         <ul class="unseen">
           ${this.edges.map((edge) => html`<li>${sentence(edge, names)}</li>`)}
         </ul>
+        ${this.conditions.map((text) => html`<p class="likely condition"><span class="code">${text}</span></p>`)}
         ${this.#likely()} ${this.#legend()}
       </figcaption>
     </figure>`;

@@ -81,6 +81,7 @@ export interface Explanation {
   nodes: QueryNode[];
   edges: QueryEdge[];
   empty: EmptyReason | null;
+  conditions: string[];
 }
 
 /** All exact answers, then the predicted ones. */
@@ -103,6 +104,7 @@ export interface ExplainedAnswer {
   known: boolean;
   score: number | null;
   confidence?: number;
+  against?: string;
 }
 
 /** The entity that stands for a variable in a witness. */

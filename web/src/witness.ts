@@ -112,6 +112,7 @@ export class AnswerWitness extends PageElement {
 
 function verdict(witness: Witness, missing: number): string {
   if (witness.answer.known) return "All triples of this answer are in the graph.";
+  if (witness.answer.against) return `${witness.answer.label} is not an answer: ${witness.answer.against}`;
   if (witness.triples.some((triple) => triple.negated && triple.known))
     return "The graph has a triple that the query excludes.";
   if (!missing) return "These triples are in the graph; the answer as a whole is predicted.";

@@ -1,25 +1,23 @@
 """Many queries at once: those of the same form become columns of one query and are answered together."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.predicted_rows import PredictedRows, Ranked, predicted_page
-from halfgraph.answering.schema import Answers
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.predicted_rows import PredictedRows, Ranked
+from halfgraph.answering.schema import Answers, KnownAnswer
+from halfgraph.answering.store_rows import EntityNames
 from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
 from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.query.exact import Exact, Ragged
+from halfgraph.query.exact import Ragged
 from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query
 from halfgraph.sparql.read import Reading
-from halfgraph.sparql.syntax_tree import count_by
 from halfgraph.sparql.templates import Template, TextNames
 
 MOST_COSINES = 1 << 24  # in memory at a time: 64 MB
@@ -43,9 +41,8 @@ def group_queries(read: Iterable[TextTemplate]) -> Iterator[QueryGroup]:
     by_form: dict[tuple[object, ...], list[QueryGroup]] = {}
     for items in by_template.values():
         group = _of_template(items)
-        reading, steps = group.reading, (array.tobytes() for array in group.batch.program.arrays)
-        key = (*steps, reading.target, reading.distinct, reading.limit, reading.offset)
-        by_form.setdefault(key, []).append(group)
+        steps = (array.tobytes() for array in group.batch.program.arrays)
+        by_form.setdefault((*steps, group.reading.target), []).append(group)
     for groups in by_form.values():
         columns = (np.concatenate([getattr(one.batch, name) for one in groups]) for name in ("anchors", "relations"))
         indexes = [index for group in groups for index in group.indexes]
@@ -61,49 +58,29 @@ def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
 
 
 @dataclass(frozen=True)
+class KnownRows:
+    """The store's rows for a query, and the entities of all its answers, those that LIMIT leaves out too."""
+
+    variables: Sequence[str]
+    answers: Sequence[KnownAnswer]
+    entities: NDArray[np.int32]
+
+
+@dataclass(frozen=True)
 class BatchAnswers:
     """Answers groups of queries by embedding."""
 
     index: EmbeddingIndex
-    store: GraphStore
     names: EntityNames
-    exact: Exact
     predicted_rows: PredictedRows
-    _complete: dict[int, bool] = field(default_factory=dict, repr=False)
 
-    def known(self, batch: QueryBatch) -> Ragged | None:
-        """Return the exact answers of each query of a batch; None if only the store knows them.
-
-        The store has more than the graph: literals, several classes of an entity, statements that were set aside. For
-        relations all of whose statements are triples of the graph, the two have the same answers.
-        """
-        if (batch.program.types >= 0).any() or batch.program.has_shared_variables or not batch.relations.size:
-            return None
-        return self.exact.answer_sets(batch) if self._are_complete(np.unique(batch.relations // 2).tolist()) else None
-
-    def _are_complete(self, relations: Sequence[int]) -> bool:
-        unknown = {self.names.relation(2 * one).entity: one for one in relations if one not in self._complete}
-        if unknown:
-            rows = self.store.rows(count_by(list(unknown))).bindings
-            counts = {row["relation"]["value"]: int(row["count"]["value"]) for row in rows}
-            for iri, relation in unknown.items():
-                self._complete[relation] = counts.get(iri, 0) == self._counts[relation]
-        return all(self._complete[relation] for relation in relations)
-
-    @cached_property
-    def _counts(self) -> NDArray[np.int64]:
-        graph = self.exact.graph
-        return np.bincount(np.asarray(graph.relations), minlength=graph.relation_count)[::2]
-
-    def answers(self, group: QueryGroup, known: Ragged, top: int, any_type: bool) -> Iterator[Answers]:
-        reading, target = group.reading, group.reading.target
-        pages = [predicted_page(int(size), reading.limit, top) for size in known.sizes() - reading.offset]
-        best = self._best(group.batch.tree(), known, max(page.stop for page in pages), any_type)
-        end = None if reading.limit is None else reading.offset + reading.limit
-        for row, page in enumerate(pages):
-            exact = [self.names.known_entity(target, number) for number in known[row][reading.offset : end].tolist()]
-            predicted = self.predicted_rows.answers(EMBEDDING, reading.query, best[row][page])
-            yield Answers([target], exact, predicted, target=target)
+    def answers(self, group: QueryGroup, known: Sequence[KnownRows], top: int, any_type: bool) -> Iterator[Answers]:
+        """Yield the answers of each query: its known rows, then the best other entities."""
+        target = group.reading.target
+        best = self._best(group.batch.tree(), Ragged.of([rows.entities for rows in known]), top, any_type)
+        for rows, ranked in zip(known, best, strict=True):
+            predicted = self.predicted_rows.answers(EMBEDDING, group.reading.query, ranked)
+            yield Answers(rows.variables, rows.answers, predicted, target=target)
 
     @torch.no_grad()
     def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[Ranked]:

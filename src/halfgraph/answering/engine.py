@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.batch import BatchAnswers, group_queries
+from halfgraph.answering.batch import BatchAnswers, KnownRows, group_queries
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import EncodedVariables, Explainer
-from halfgraph.answering.predicted_rows import PredictedRows, predicted_page
-from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, KnownAnswer, Witness
+from halfgraph.answering.predicted_rows import PredictedRows
+from halfgraph.answering.reasons import why_not_predicted
+from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, Witness
 from halfgraph.answering.store_rows import EntityNames, GraphStore
-from halfgraph.errors import HalfgraphError, SettingError, SparqlError, UnknownName
+from halfgraph.errors import HalfgraphError, InputError, QueryError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
@@ -25,15 +26,14 @@ from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import FittedWeights, Predictors
-from halfgraph.query.exact import Exact
-from halfgraph.query.program import compile_query
-from halfgraph.sparql.read import Reading, request_of
-from halfgraph.sparql.syntax_tree import Select, unlimited
+from halfgraph.sparql.read import Reading, request_of, undrawn
+from halfgraph.sparql.syntax_tree import Select, every_value
 from halfgraph.sparql.templates import Templates
 from halfgraph.training.run import load_encoder
 
 # Errors of texts that are not asked of the store either: invalid, an update, a call of another server, too long.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting", "form"})
+OF_ONE_TEXT = (InputError, QueryError, UnknownName, TimeLimit)  # errors that concern one query of a batch
 LARGE = 200_000  # entities from which on several torch threads are faster than one
 
 
@@ -93,7 +93,7 @@ class Engine:
 
     @cached_property
     def batches(self) -> BatchAnswers:
-        return BatchAnswers(self.index, self.store, self.names, Exact(self.known), self.predicted_rows)
+        return BatchAnswers(self.index, self.names, self.predicted_rows)
 
     def ask(
         self,
@@ -110,70 +110,99 @@ class Engine:
         mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
         reading = self._read(text)
-        variables, known = self._known(text, reading)
-        if isinstance(reading, HalfgraphError):
-            if isinstance(reading, UnknownName) and not known:
-                raise reading
-            return Answers(variables, known, [], Explanation(), [f"No predictions: {reading}"], mode, _since(start))
+        known = self._known(text, reading)
+        if not isinstance(reading, Reading):
+            reason = why_not_predicted(reading, self.store, has_rows=bool(known.answers))
+            notes = [f"No predictions: {reason}"]
+            return Answers(known.variables, known.answers, [], Explanation(), notes, mode, _since(start))
         with self._threads():
             encoded = EncodedVariables.of(self.index.encoder, reading.query)
-            every, page = self._page(text, reading, known, top)
-            predicted = self.predicted_rows.predict(mode, reading, encoded.target, every, page, any_type=any_type)
-            explanation = self._explanation(encoded, is_empty=not len(every)) if explain else Explanation()
+            entities = known.entities
+            predicted = self.predicted_rows.predict(mode, reading, encoded.target, entities, top, any_type=any_type)
+            explanation = (
+                self._explanation(encoded, is_empty=not known.answers and not len(entities))
+                if explain
+                else Explanation()
+            )
+            conditions = undrawn(request_of(text, self.graph), reading) if explain else ()
         if min_confidence is not None:
             predicted = [answer for answer in predicted if (answer.confidence or 0.0) >= min_confidence]
-        return Answers(variables, known, predicted, explanation, [], mode, _since(start), reading.target)
+        explanation = replace(explanation, conditions=conditions)
+        return Answers(known.variables, known.answers, predicted, explanation, [], mode, _since(start), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
         """Explain why an entity is an answer: its best witness, with the triples that the graph lacks."""
         mode = self.predictors.choose(mode)
         reading = self._read(text)
-        if isinstance(reading, HalfgraphError):
+        if not isinstance(reading, Reading):
             raise reading
         number = self.names.resolve(entity)
         known = self._is_known(text, reading, number)
         embeddings = EncodedVariables.of(self.index.encoder, reading.query).target
-        score = round(float(self.predicted_rows.scores(mode, reading.query, embeddings)[number]), 4)
+        exact_score = float(self.predicted_rows.scores(mode, reading.query, embeddings)[number])
+        score = round(exact_score, 4)
         rates = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
         confidence = None if rates is None else round(float(rates[0]), 4)
-        answer = ExplainedAnswer(*self.names.described(number), known, score, confidence)
+        against = None if known else self.predicted_rows.violated(reading, number)
+        if not known and mode != EMBEDDING and not exact_score:
+            against = against or "its probability is 0"
+        answer = ExplainedAnswer(*self.names.described(number), known, score, confidence, against)
         bound = self.predictors.witness(mode, reading.query, number, self.calibration)
         return self.explainer.witness(reading.query, answer, bound, mode)
 
-    def ask_batch(self, texts: Sequence[str], top: int = 10, *, any_type: bool = False) -> list[Answers]:
-        """Return the answers to many queries, by embedding and without explanations."""
+    def ask_batch(
+        self,
+        texts: Sequence[str],
+        top: int = 10,
+        *,
+        mode: str | None = None,
+        min_confidence: float | None = None,
+        any_type: bool = False,
+    ) -> list[Answers | HalfgraphError]:
+        """Return the answers to many queries, without explanations; in the place of a query that fails, its error."""
         start = time.perf_counter()
-        self._check(EMBEDDING, top, None)
-        with self._threads():
-            answers = self._ask_together(texts, top, any_type)
+        mode = self.predictors.choose(mode)
+        self._check(mode, top, min_confidence)
+        answers: dict[int, Answers | HalfgraphError] = {}
+        if mode == EMBEDDING and min_confidence is None:
+            with self._threads():
+                answers = self._ask_together(texts, top, any_type)
         for index, text in enumerate(texts):
             if index not in answers:
-                answers[index] = self.ask(text, top, mode=EMBEDDING, any_type=any_type, explain=False)
+                try:
+                    answers[index] = self.ask(
+                        text, top, mode=mode, min_confidence=min_confidence, any_type=any_type, explain=False
+                    )
+                except OF_ONE_TEXT as error:
+                    answers[index] = error
         seconds = round(_since(start) / max(len(texts), 1), 6)
-        return [replace(answers[index], seconds=seconds) for index in range(len(texts))]
+        found = (answers[index] for index in range(len(texts)))
+        return [replace(one, seconds=seconds) if isinstance(one, Answers) else one for one in found]
 
-    def _ask_together(self, texts: Sequence[str], top: int, any_type: bool) -> dict[int, Answers]:
+    def _ask_together(self, texts: Sequence[str], top: int, any_type: bool) -> dict[int, Answers | HalfgraphError]:
         """The answers, by the index of the text, of those queries that can be answered in groups."""
-        read = []
+        read, known = [], {}
+        answers: dict[int, Answers | HalfgraphError] = {}
         for index, text in enumerate(texts):
             try:
                 template, names = self.templates.template(text)
-            except (SparqlError, UnknownName):
+                if not template.reading.conditions.elements:
+                    known[index] = self._known(text, template.reading)
+                    read.append((index, template, names))
+            except TimeLimit as error:
+                answers[index] = error
+            except OF_ONE_TEXT:
                 continue  # `ask` answers it exactly, or raises the error
-            if not template.reading.tests.elements and not template.reading.witnesses:
-                read.append((index, template, names))
-        answers: dict[int, Answers] = {}
         for group in group_queries(read):
-            known = self.batches.known(group.batch)
-            if known is not None:
-                answers |= zip(group.indexes, self.batches.answers(group, known, top, any_type), strict=True)
+            rows = [known[index] for index in group.indexes]
+            answers |= zip(group.indexes, self.batches.answers(group, rows, top, any_type), strict=True)
         return answers
 
     def _threads(self) -> AbstractContextManager[None]:
         """One torch thread, unless the graph is large: threads wait for each other at every small product."""
         return torch_threads(1) if len(self.graph.entities) < LARGE else nullcontext()
 
-    def _read(self, text: str) -> Reading | HalfgraphError:
+    def _read(self, text: str) -> Reading | SparqlError | UnknownName:
         """Read a text; return the error if nothing can be predicted, raise it if nothing may be asked."""
         try:
             return self.templates.read(text)
@@ -187,33 +216,23 @@ class Engine:
         assert isinstance(tree, Select), "other forms are refused"
         return tree
 
-    def _known(self, text: str, reading: Reading | HalfgraphError) -> tuple[Sequence[str], list[KnownAnswer]]:
-        """Variables and exact answers: from the store, or by a compiled query if that gives the same."""
-        if isinstance(reading, Reading) and _is_plain(reading):
-            sets = self.batches.known(compile_query(reading.query))
-            if sets is not None:
-                target = reading.target
-                return [target], [self.names.known_entity(target, number) for number in sets[0].tolist()]
-        rows = self.store.rows(self._select(text))
-        return rows.variables, self.names.known(rows)
+    def _known(self, text: str, reading: Reading | HalfgraphError) -> KnownRows:
+        """The store's rows, and the entities of all exact answers, those that LIMIT and OFFSET leave out too."""
+        select = self._select(text)
+        rows = self.store.rows(select)
+        answers = self.names.known(rows)
+        if not isinstance(reading, Reading):
+            return KnownRows(rows.variables, answers, np.empty(0, np.int32))
+        is_cut = reading.offset or len(answers) == reading.limit
+        entities = self._entities(select, reading.target) if is_cut else self.names.values(answers, reading.target)
+        return KnownRows(rows.variables, answers, entities)
+
+    def _entities(self, select: Select, target: str) -> NDArray[np.int32]:
+        """The entities of all exact answers."""
+        return self.names.values(self.names.known(self.store.rows(every_value(select, target))), target)
 
     def _is_known(self, text: str, reading: Reading, entity: int) -> bool:
-        rows = self.store.rows(unlimited(self._select(text))).bindings
-        terms = (row[reading.target]["value"] for row in rows if reading.target in row)
-        return any(self.names.find(term) == entity for term in terms)
-
-    def _page(
-        self, text: str, reading: Reading, known: Sequence[KnownAnswer], top: int
-    ) -> tuple[NDArray[np.int32], slice]:
-        """The entities of all exact answers, those that OFFSET skips too, and the page of predicted ones."""
-        rows, count = known, len(known)
-        if reading.offset and (reading.limit is None or len(known) < reading.limit):
-            rows = self.names.known(self.store.rows(unlimited(self._select(text))))
-            count = len(rows) - reading.offset
-        cells = (answer.row.get(reading.target) for answer in rows)
-        numbers = (cell and self.names.find(cell.value) for cell in cells)
-        entities = np.array([number for number in numbers if number is not None], dtype=np.int32)
-        return entities, predicted_page(count, reading.limit, top)
+        return entity in self._entities(self._select(text), reading.target)
 
     def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
         if top < 1:
@@ -232,12 +251,6 @@ class Engine:
             return Explanation(nodes, edges)
         emptiness = Emptiness(self.store, self.names, self.predictors.triples)
         return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names[id(encoded.query)]))
-
-
-def _is_plain(reading: Reading) -> bool:
-    """Whether the query selects each answer once, all of them, and without filters of the store."""
-    every = reading.distinct and reading.limit is None and not reading.offset
-    return every and not reading.tests.elements and not reading.witnesses
 
 
 def _since(start: float) -> float:

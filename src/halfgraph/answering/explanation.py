@@ -27,6 +27,7 @@ from halfgraph.query.tree import (
     is_variable,
     nodes,
     positive_parts,
+    type_of,
 )
 
 LIKELY = 3  # entities shown for a variable
@@ -110,7 +111,8 @@ class Explainer:
         among = self.names.of_type(type_id)
         nearest = self.index.nearest(encoded.embeddings[name], LIKELY, among=among, without=NONE)
         likely = [schema.LikelyEntity(*self.names.described(entity)[:2], round(score, 4)) for entity, score in nearest]
-        type_name = None if type_id is None else self.names.type_name(type_id)
+        stated = type_of(node)  # the drawing shows what was asked, not what the model expects
+        type_name = None if stated is None else self.names.type_name(stated)
         role: Literal["target", "variable"] = "target" if name == encoded.names[id(encoded.query)] else "variable"
         return schema.QueryNode(number, role, f"?{name}", None, type_name, likely)
 

@@ -4,7 +4,7 @@ The JSON, the OpenAPI description and the page's TypeScript types are made from 
 `alias` is its key in JSON, and a field that is `optional` has no key if it is None.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache
 from html import escape
@@ -135,6 +135,7 @@ class Explanation:
     nodes: Sequence[QueryNode] = ()
     edges: Sequence[QueryEdge] = ()
     empty: EmptyReason | None = None
+    conditions: Sequence[str] = ()  # that nodes and edges do not show, as SPARQL
 
 
 @dataclass(frozen=True)
@@ -154,21 +155,51 @@ class Answers:
         return to_json(self)
 
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
-        """Return variables and rows as in SPARQL's JSON results; `annotate` adds ?_score, ?_confidence, ?_source."""
+        """Return variables and known rows as in SPARQL's JSON results.
+
+        `annotate` adds the predicted rows, and the columns ?_score, ?_confidence and ?_source to all.
+        """
         known = [{name: cell.term() for name, cell in answer.row.items()} for answer in self.known]
-        predicted = [{self.target: entity_term(answer.entity)} for answer in self.predicted]
         if not annotate:
-            return list(self.variables), [*known, *predicted]
+            return list(self.variables), [*known]
         rows: list[Binding] = [row | {"_source": literal_term("known")} for row in known]
-        rows += [row | _annotations(answer) for row, answer in zip(predicted, self.predicted, strict=True)]
+        rows += [{self.target: entity_term(answer.entity)} | _annotations(answer) for answer in self.predicted]
         return [*self.variables, "_score", "_confidence", "_source"], rows
 
+    def table(self, most_known: int, short: Callable[[str], str] = str) -> tuple[list[str], list[tuple[str, ...]]]:
+        """Return the head and the rows of a table for people: a column for each selected variable.
+
+        Then comes the confidence or score, if there are predictions, and for a single variable type and short name.
+        """
+        is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
+        score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
+        head = [
+            "",
+            *(f"?{name}" for name in self.variables),
+            *(score for _ in empty),
+            *["type", "name"][: 2 * is_single],
+        ]
+        rows: list[tuple[str, ...]] = []
+        for answer in self.known[:most_known]:
+            cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]
+            rows.append(("known", *cells, *empty, *_details(answer, short, is_single)))
+        for one in self.predicted:
+            cells = [one.label if name == self.target else "" for name in self.variables]
+            rows.append(("predicted", *cells, certainty(one), *_details(one, short, is_single)))
+        return head, rows
+
     def _repr_html_(self) -> str:
-        rows = [("known", answer.label, answer.type or "", "", answer.entity) for answer in self.known[:MOST_ROWS]]
-        rows += [("predicted", one.label, one.type, certainty(one), one.entity) for one in self.predicted]
         hidden = len(self.known) - MOST_ROWS
         more = [f"{hidden:,} more known answers"] if hidden > 0 else []
-        return table(("", "answer", "type", "confidence", "name"), rows) + paragraphs([*more, *self.notes])
+        return table(*self.table(MOST_ROWS)) + paragraphs([*more, *self.notes])
+
+
+def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str], is_single: bool) -> tuple[str, ...]:
+    """The type and name of an answer; a literal has no name beside its value."""
+    if not is_single:
+        return ()
+    is_literal = isinstance(answer, KnownAnswer) and any(cell.type == "literal" for cell in answer.row.values())
+    return answer.type or "", "" if is_literal or not answer.entity else short(answer.entity)
 
 
 def _annotations(answer: PredictedAnswer) -> dict[str, Term]:
@@ -184,6 +215,14 @@ class ExplainedAnswer(NamedEntity):
     known: bool
     score: float | None
     confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
+    against: str | None = field(default=None, metadata=OPTIONAL)  # why the entity is no answer
+
+    @property
+    def verdict(self) -> str:
+        """Say whether the entity is an answer, and why not."""
+        if self.known or self.against is not None:
+            return f"{self.label} is {'known' if self.known else f'not an answer: {self.against}'}"
+        return f"{self.label} is predicted" + ("" if self.confidence is None else f", confidence {self.confidence:.0%}")
 
 
 @dataclass(frozen=True)
@@ -222,7 +261,7 @@ class Witness:
 
     def _repr_html_(self) -> str:
         rows = [(status(one), one.subject.label, one.predicate.label, one.object.label) for one in self.triples]
-        return table(("", "subject", "relation", "object"), rows) + paragraphs(self.notes)
+        return table(("", "subject", "relation", "object"), rows) + paragraphs([self.answer.verdict, *self.notes])
 
 
 def certainty(answer: PredictedAnswer) -> str:

@@ -3,12 +3,14 @@
 import json
 import threading
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
 
 from halfgraph.answering.schema import Cell, KnownAnswer, NamedEntity
@@ -18,8 +20,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.results import entity_term
-from halfgraph.sparql.syntax_tree import Ask, Select
+from halfgraph.sparql.syntax_tree import Ask, Select, columns
 from halfgraph.sparql.writer import write
 
 MOST_CACHED = 100_000  # names
@@ -121,7 +122,7 @@ class GraphStore:
 
     def rows(self, query: Select) -> Rows:
         results = self._json(query, self.time_limit)
-        return Rows(results["head"].get("vars", []), results["results"]["bindings"])
+        return Rows(columns(query, results["head"].get("vars", [])), results["results"]["bindings"])
 
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query; `seconds` is a time limit for this query."""
@@ -135,7 +136,7 @@ class EntityNames:
         cache = lru_cache(MOST_CACHED)
         self.graph = graph
         self.find = cache(partial(graph.find_entity, or_name=True))  # the id by IRI or name, or None
-        self.described, self.known_entity = cache(self._describe), cache(self._known_entity)
+        self.described = cache(self._describe)
         self._starts = graph.types.starts.tolist()
         self._types = [local_name(name) for name in graph.types.names]
 
@@ -177,9 +178,11 @@ class EntityNames:
     def known(self, rows: Rows) -> list[KnownAnswer]:
         return [self._known(rows.variables, binding) for binding in rows.bindings]
 
-    def _known_entity(self, variable: str, number: int) -> KnownAnswer:
-        iri, label, type_name = self.described(number)
-        return KnownAnswer(iri, label, type_name, {variable: Cell(entity_term(iri)["type"], iri, label)})
+    def values(self, answers: Iterable[KnownAnswer], variable: str) -> NDArray[np.int32]:
+        """Return the entities that a variable stands for in some answers, each once."""
+        cells = (answer.row.get(variable) for answer in answers)
+        numbers = {self.find(cell.value) for cell in cells if cell is not None and cell.type != "literal"}
+        return np.array(sorted(number for number in numbers if number is not None), dtype=np.int32)
 
     def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> KnownAnswer:
         row = {name: self._cell(binding[name]) for name in variables if name in binding}

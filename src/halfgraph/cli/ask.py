@@ -2,18 +2,28 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from halfgraph.cli.options import GraphFolder, Json, RunFolder, RunGraph, View
 from halfgraph.cli.output import note, print_answers, print_json, print_table, print_witness
-from halfgraph.errors import InputError, SettingError
+from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError, UnknownName
 from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
     from halfgraph.answering.engine import Engine
+    from halfgraph.answering.schema import Answers
+    from halfgraph.graph.folder import Graph
+    from halfgraph.sparql.parse import Request
+    from halfgraph.sparql.read import Reading
 
+# Options that have no effect beside another one.
+CONFLICTS = {
+    "--batch": ("--explain", "--format", "--annotate", "--missing-as", "--heads"),
+    "--explain": ("--format", "--annotate", "--missing-as", "--heads", "--min-confidence"),
+    "--format": ("--json", "--heads"),
+}
 SPARQL = Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
 
 
@@ -28,42 +38,55 @@ def query(
 
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """
+    from halfgraph.answering.reasons import why_not_predicted
+    from halfgraph.answering.schema import Answers, to_json
+    from halfgraph.answering.store_rows import EntityNames, GraphStore
     from halfgraph.graph.folder import Graph
-    from halfgraph.graph.store import open_store
-    from halfgraph.query.exact import Exact
-    from halfgraph.query.rendering import drawing, one_line
-    from halfgraph.query.structures import structure_name
-    from halfgraph.sparql.filters import passes_filters
-    from halfgraph.sparql.read import read
-    from halfgraph.sparql.rendering import to_sparql
+    from halfgraph.sparql.prefixes import Prefixes
+    from halfgraph.sparql.read import request_of, translate
+    from halfgraph.sparql.syntax_tree import Select
+    from halfgraph.sparql.unsupported import refuse_unsupported
 
     graph = Graph.open(folder)
-    reading = read(_sparql_text(sparql), graph)
-    answers = Exact(graph.view(view)).answers(reading.query)
-    if reading.tests.elements:
-        store = open_store(graph, view)
-        answers = answers[passes_filters(store, reading.tests, reading.target, graph, answers.tolist())]
-    kept = answers[reading.offset :][: reading.limit]
-    names = [(graph.entities.name(int(i)), graph.entities.label(int(i))) for i in kept]
-    structure = structure_name(reading.query)
+    request = request_of(_sparql_text(sparql), graph)
+    if not isinstance(request.tree, Select):
+        refuse_unsupported(request.tree, request.source)
+    assert isinstance(request.tree, Select), "other forms are refused"
+    store = GraphStore(graph, view)
+    rows = store.rows(request.tree)
+    answers = Answers(rows.variables, EntityNames(graph).known(rows), [])
+    try:
+        reading = _describe(request, translate(request, graph), graph)
+    except (SparqlError, UnknownName) as error:
+        reading = {"note": f"Cannot be drawn: {why_not_predicted(error, store, has_rows=bool(answers.known))}"}
     if json:
-        print_json(
-            {
-                "structure": structure,
-                "reads": one_line(reading.query, graph, reading.target),
-                "sparql": to_sparql(reading.query, graph, reading.target),
-                "tested_by_the_store": reading.restriction,
-                "answers": [{"entity": name, "label": label} for name, label in names],
-            }
-        )
+        drawn = {name: value for name, value in reading.items() if name != "drawing"}
+        print_json({**drawn, "variables": rows.variables, "answers": [to_json(one.row) for one in answers.known]})
         return
-    note(drawing(reading.query, graph, reading.target))
-    if reading.restriction:
-        note(f"filtered by the store: {reading.restriction}")
-    title = f"{len(names):,} exact answer{'s' * (len(names) != 1)} to a query of structure {structure}"
-    print_table(title, ["", ""], [(label, name) for name, label in names[:top]])
-    if len(names) > top:
-        note(f"... and {len(names) - top:,} more; --top N shows more")
+    note(*(reading[name] for name in ("drawing", "note") if name in reading), *reading.get("conditions", ()))
+    structure = f" to a query of structure {reading['structure']}" if "structure" in reading else ""
+    count = len(answers.known)
+    head, lines = answers.table(top, Prefixes.of(graph).short)
+    title = f"{count:,} exact answer{'s' * (count != 1)}{structure}"
+    print_table(title, head[1:], [line[1:] for line in lines])  # without the source: all are known
+    if count > top:
+        note(f"... and {count - top:,} more; --top N shows more")
+
+
+def _describe(request: "Request", reading: "Reading", graph: "Graph") -> dict[str, Any]:
+    """Describe how a query is read: its structure, a formula, the tree as SPARQL, a drawing and other conditions."""
+    from halfgraph.query.rendering import drawing, one_line
+    from halfgraph.query.structures import structure_name
+    from halfgraph.sparql.read import undrawn
+    from halfgraph.sparql.rendering import to_sparql
+
+    return {
+        "structure": structure_name(reading.query),
+        "reads": one_line(reading.query, graph, reading.target),
+        "sparql": to_sparql(reading.query, graph, reading.target),
+        "conditions": undrawn(request, reading),
+        "drawing": drawing(reading.query, graph, reading.target),
+    }
 
 
 def ask(
@@ -89,7 +112,8 @@ def ask(
         Literal["json", "xml", "csv", "tsv"] | None, Option(help="Print SPARQL results in this W3C format.")
     ] = None,
     annotate: Annotated[
-        bool, Option("--annotate", help="With --format: add columns ?_score, ?_confidence, ?_source.")
+        bool,
+        Option("--annotate", help="With --format: add predicted rows, and columns ?_score, ?_confidence, ?_source."),
     ] = False,
     time_limit: Annotated[float | None, Option(metavar="SECONDS", help="Time limit for exact answers.")] = None,
     json: Json = False,
@@ -98,16 +122,25 @@ def ask(
 
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """
-    from halfgraph.answering.proposals import write_proposed
     from halfgraph.api import load
     from halfgraph.sparql.prefixes import Prefixes
-    from halfgraph.sparql.results import results_format, write_results
 
+    given = {
+        "--batch": batch,
+        "--explain": explain,
+        "--format": format,
+        "--annotate": annotate,
+        "--missing-as": missing_as,
+        "--heads": heads,
+        "--min-confidence": min_confidence,
+        "--json": json,
+    }
+    _refuse_conflicts({option for option, value in given.items() if value not in (None, False)})
     if (sparql is None) == (batch is None):
         raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
     engine = load(run, graph, view, time_limit=time_limit)
     if batch is not None:
-        _batch(engine, batch, top, any_type)
+        _batch(engine, batch, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
         return
     text = _sparql_text(sparql or "-")
     if explain is not None:
@@ -116,23 +149,60 @@ def ask(
         return
     answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
     if missing_as is not None:
-        witnesses = [engine.explain(text, answer.entity, mode=mode) for answer in answers.predicted]
-        count = write_proposed(missing_as, witnesses, str(run), text)
-        note(f"{count:,} missing triple{'s' * (count != 1)} written to {missing_as}")
+        _write_missing(engine, run, text, answers, missing_as)
     if format is not None:
-        sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(format)).decode())
+        _print_results(answers, format, annotate)
     elif json:
         print_json(answers.to_dict())
     else:
         print_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
 
 
-def _batch(engine: "Engine", path: Path, top: int, any_type: bool) -> None:
-    """Print the answers to each line of a file as a line of JSON."""
-    texts = [line for line in _read_text(path).splitlines() if line.strip()]
-    for first in range(0, len(texts), 1000):
-        for answers in engine.ask_batch(texts[first : first + 1000], top, any_type=any_type):
-            print_json(answers.to_dict())
+def _refuse_conflicts(given: set[str]) -> None:
+    """Raise SettingError for an option that has no effect beside another one."""
+    for option, others in CONFLICTS.items():
+        for other in others:
+            if {option, other} <= given:
+                raise SettingError(other, f"has no effect with {option}", advice="Leave out one of them.")
+    if "--annotate" in given and "--format" not in given:
+        raise SettingError("--annotate", "adds columns to a W3C format", advice="Pass --format csv, for example.")
+
+
+def _write_missing(engine: "Engine", run: Path, text: str, answers: "Answers", path: Path) -> None:
+    from halfgraph.answering.proposals import write_proposed
+
+    witnesses = [engine.explain(text, answer.entity, mode=answers.mode) for answer in answers.predicted]
+    count = write_proposed(path, witnesses, str(run), text)
+    note(f"{count:,} missing triple{'s' * (count != 1)} written to {path}")
+
+
+def _print_results(answers: "Answers", name: str, annotate: bool) -> None:
+    """Print the rows in a W3C format, predicted ones only if they are annotated as such."""
+    from halfgraph.sparql.results import results_format, write_results
+
+    sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(name)).decode())
+    count = len(answers.predicted)
+    if count and not annotate:
+        note(f"{count:,} predicted answer{'s' * (count != 1)} left out; --annotate adds them")
+    note(*answers.notes)
+
+
+def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
+    """Print a line of JSON for each query of a file: its answers, or what is wrong with it."""
+    lines = [(number, line) for number, line in enumerate(_read_text(path).splitlines(), 1) if line.strip()]
+    failed = 0
+    for first in range(0, len(lines), 1000):
+        chunk = lines[first : first + 1000]
+        results = engine.ask_batch([text for _, text in chunk], top, **options)
+        for (number, text), answers in zip(chunk, results, strict=True):
+            if isinstance(answers, HalfgraphError):
+                failed += 1
+                print_json({"error": str(answers), "line": number, "query": text})
+            else:
+                print_json(answers.to_dict())
+    if failed:
+        note(f"{failed:,} of {len(lines):,} queries could not be answered; their lines have an error")
+        raise Exit(1)
 
 
 def _sparql_text(given: str) -> str:

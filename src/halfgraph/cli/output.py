@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from halfgraph.answering.schema import Answers, EmptyReason, Explanation, KnownAnswer, QueryEdge, QueryNode, Witness
+    from halfgraph.answering.schema import Answers, EmptyReason, Explanation, QueryEdge, QueryNode, Witness
 
 MAX_KNOWN = 20  # known answers in a table
 
@@ -97,27 +97,15 @@ def progress(quiet: bool) -> Iterator[ProgressDisplay]:
 
 def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
     """Print the answers, known ones first, then how the query was read and where it fails."""
-    from halfgraph.answering.schema import certainty
-
-    known = [_known_row(row, short) for row in answers.known[:MAX_KNOWN]]
-    predicted = [("predicted", row.label, certainty(row), row.type, short(row.entity)) for row in answers.predicted]
-    title = f"{len(answers.known):,} known, {len(predicted):,} predicted"
-    score = "confidence" if any(row.confidence is not None for row in answers.predicted) else "score"
-    print_table(title, ["", "answer", score, "type", ""], [*known, *predicted])
+    title = f"{len(answers.known):,} known, {len(answers.predicted):,} predicted"
+    print_table(title, *answers.table(MAX_KNOWN, short))
     if len(answers.known) > MAX_KNOWN:
         note(f"... and {len(answers.known) - MAX_KNOWN:,} more known answers; --json or --format gives them all")
     if answers.explanation.empty is not None:
         note("", *_why_empty(answers.explanation.empty))
     if answers.explanation.nodes:
-        note("", *_drawing(answers.explanation, heads))
+        note("", *_drawing(answers.explanation, heads), *answers.explanation.conditions)
     note(*answers.notes)
-
-
-def _known_row(answer: "KnownAnswer", short: Callable[[str], str]) -> tuple[str, ...]:
-    """Return the row of a known answer; a literal has no name beside its value."""
-    cells = list(answer.row.values())
-    name = short(answer.entity) if cells[0].type == "uri" else ""
-    return "known", ", ".join(cell.label for cell in cells), "", answer.type or "", name
 
 
 def _why_empty(empty: "EmptyReason") -> list[str]:
@@ -143,7 +131,7 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
 
     def branch(edge: "QueryEdge") -> list[str]:
         source = nodes[edge.source]
-        first = f"{_attention(edge, heads)}{_relation(edge)} ← {source.name}"
+        first = f"{_attention(edge, heads)}{_relation(edge)} ← {_name(source)}"
         if source.role == "anchor":
             return [first]
         if source.id in drawn:
@@ -151,7 +139,12 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
         likely = ", ".join(entity.label for entity in source.likely)
         return [first + (f"  (likely {likely})" if likely else ""), *below(source)]
 
-    return [target.name + (f" : {target.type}" if target.type else ""), *below(target)]
+    return [_name(target), *below(target)]
+
+
+def _name(node: "QueryNode") -> str:
+    """Return an entity, or a variable with the type that the query states."""
+    return f"{node.name} : {node.type}" if node.type and node.role != "anchor" else node.name
 
 
 def _relation(edge: "QueryEdge") -> str:
@@ -171,10 +164,8 @@ def print_witness(witness: "Witness") -> None:
     """Print why an entity is an answer, triple by triple."""
     from halfgraph.answering.schema import status
 
-    answer = witness.answer
-    confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.0%}"
-    title = f"{answer.label} is {'known' if answer.known else f'predicted{confidence}'}"
     values = ", ".join(f"{entity.variable} = {entity.label}" for entity in witness.witness)
     rows = [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples]
-    print_table(title + (f", with {values}" if values else ""), ["subject", "relation", "object", ""], rows)
+    title = witness.answer.verdict + (f", with {values}" if values else "")
+    print_table(title, ["subject", "relation", "object", ""], rows)
     note(*witness.notes)

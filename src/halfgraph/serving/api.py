@@ -1,12 +1,12 @@
 """The JSON API, which the page uses; described at /api/openapi.json."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
-from pydantic import BaseModel, ConfigDict, Field
+from fastapi import APIRouter, Depends, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from halfgraph.answering.schema import Answers, Witness
 from halfgraph.answering.workers import WorkerPool
@@ -23,10 +23,29 @@ SLOW: Responses = {504: {"model": ErrorBody, "description": "The query was stopp
 ASKING: Responses = {400: WRONG, 403: WRONG, 404: WRONG, 413: WRONG, 422: WRONG, **BUSY, **SLOW}
 
 
-class AskRequest(BaseModel):
-    """A query, and how to predict its answers."""
+def refuse_unknown(given: Iterable[str], known: Sequence[str]) -> None:
+    """Raise a problem that names the parameters which a route does not have, and lists those that it has."""
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        advice = f"Known: {', '.join(known)}." if known else "This path takes no parameters."
+        raise Problem(400, f"unknown parameter {', '.join(name[:50] for name in unknown)}", advice=advice)
+
+
+class Parameters(BaseModel):
+    """Parameters of a request; others than the fields are refused."""
 
     model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_others(cls, given: Any) -> Any:
+        if isinstance(given, Mapping):
+            refuse_unknown(given, list(cls.model_fields))
+        return given
+
+
+class AskRequest(Parameters):
+    """A query, and how to predict its answers."""
 
     query: str = QUERY
     top: int = Field(10, ge=1, le=1000, description="Maximum number of predicted answers.")
@@ -35,10 +54,8 @@ class AskRequest(BaseModel):
     any_type: bool = Field(False, description="Predict entities of every type.")
 
 
-class ExplainRequest(BaseModel):
+class ExplainRequest(Parameters):
     """A query and one of its answers."""
-
-    model_config = ConfigDict(extra="forbid")
 
     query: str = QUERY
     entity: str = Field(min_length=1, max_length=10_000, description="The IRI of the answer.")
@@ -81,9 +98,15 @@ def response(reply: Reply, headers: Mapping[str, str] | None = None) -> Response
     return Response(reply.body, reply.status, {**reply.headers, **(headers or {})}, media_type=reply.media)
 
 
+def _refuse_undescribed(request: Request) -> None:
+    """Refuse parameters of the address that the OpenAPI description of the route does not list."""
+    operation = request.app.openapi()["paths"][request.scope["route"].path][request.method.lower()]
+    refuse_unknown(request.query_params, [one["name"] for one in operation.get("parameters", ())])
+
+
 def router(context: AppContext) -> APIRouter:
     """The routes of the API."""
-    api, workers = APIRouter(prefix="/api"), context.workers
+    api, workers = APIRouter(prefix="/api", dependencies=[Depends(_refuse_undescribed)]), context.workers
 
     @api.post("/ask", responses={200: {"model": Answers}, **ASKING})
     async def ask(question: AskRequest, request: Request) -> Response:
@@ -100,7 +123,7 @@ def router(context: AppContext) -> APIRouter:
         """Why an entity is an answer: an entity for each variable, and which triples are missing."""
         return response(await run_job(workers, {"task": "explain", **answer.model_dump()}, request))
 
-    @api.get("/complete", responses={200: {"model": Completions}, 422: WRONG})
+    @api.get("/complete", responses={200: {"model": Completions}, 400: WRONG, 422: WRONG})
     async def complete(
         text: Annotated[str, Query(max_length=500, description="The start of a label or of an IRI.")],
         what: Literal["entity", "relation", "any"] = "any",
@@ -110,12 +133,12 @@ def router(context: AppContext) -> APIRouter:
         items = await asyncio.to_thread(context.completion.complete, text, what, limit)
         return response(Reply(as_json(Completions(items))))
 
-    @api.get("/examples", responses={200: {"model": ExampleList}, **BUSY, **SLOW})
+    @api.get("/examples", responses={200: {"model": ExampleList}, 400: WRONG, **BUSY, **SLOW})
     async def examples(request: Request) -> Response:
         """Example queries."""
         return response(await run_job(workers, {"task": "examples", "folders": context.folders}, request))
 
-    @api.get("/entity", responses={200: {"model": EntityPage}, 404: WRONG, 422: WRONG, **BUSY, **SLOW})
+    @api.get("/entity", responses={200: {"model": EntityPage}, 400: WRONG, 404: WRONG, 422: WRONG, **BUSY, **SLOW})
     async def entity(
         request: Request,
         iri: Annotated[str, Query(min_length=1, max_length=10_000)],
@@ -124,12 +147,12 @@ def router(context: AppContext) -> APIRouter:
         """What the graph knows about an entity: its neighbours by relation, and its literals."""
         return response(await run_job(workers, {"task": "entity", "iri": iri, "limit": limit}, request))
 
-    @api.get("/info", responses={200: {"model": Info}})
+    @api.get("/info", responses={200: {"model": Info}, 400: WRONG})
     async def info() -> Response:
         """The graph's counts, the model card, prediction modes, limits, versions and prefixes."""
         return response(Reply(as_json(context.info)))
 
-    @api.get("/health", responses={200: {"model": Health}, **BUSY})
+    @api.get("/health", responses={200: {"model": Health}, 400: WRONG, **BUSY})
     async def health() -> Response:
         """Whether workers are ready."""
         if not workers.ready:

@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from halfgraph.prediction.modes import MODES
-from halfgraph.serving.api import AppContext, response, run_job
+from halfgraph.serving.api import AppContext, refuse_unknown, response, run_job
 from halfgraph.serving.description import service_description
 from halfgraph.serving.negotiation import wants_page
 from halfgraph.serving.problems import Problem
@@ -22,6 +22,9 @@ from halfgraph.serving.schema import Limits
 VARY = {"Vary": "Accept"}
 FORM, DIRECT, UPDATE = "application/x-www-form-urlencoded", "application/sparql-query", "application/sparql-update"
 MOST_PARAMETERS = 100
+PROTOCOL = ("query", "default-graph-uri", "named-graph-uri")
+FORMAT_NAMES = ("format", "output", "results")  # other spellings of `format`, which SPARQLWrapper sends too
+PREDICTION = ("top", "mode", "min_confidence")
 Pairs = Sequence[tuple[str, str]]
 
 
@@ -34,12 +37,15 @@ def routes(context: AppContext) -> list[Route]:
 def _handler(task: str, context: AppContext) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
         accept = ", ".join(request.headers.getlist("accept"))
-        pairs = await _read(request)
-        if pairs is None:
+        pairs, is_query = await _read(request)
+        known = (*PROTOCOL, *FORMAT_NAMES, *(PREDICTION if task == "predict" else ()))
+        refuse_unknown([name for name, _ in pairs if name != "update"], known)
+        if not is_query:
             return await _describe(request, context, accept)
         query, parameters = _parse(pairs)
         options = _prediction_options(parameters, context.limits) if task == "predict" else {}
-        job = {"task": task, "accept": accept, "format": parameters.get("format"), **query, **options}
+        form = next((parameters[name] for name in FORMAT_NAMES if name in parameters), None)
+        job = {"task": task, "accept": accept, "format": form, **query, **options}
         return response(await run_job(context.workers, job, request), VARY)
 
     return handle
@@ -56,12 +62,12 @@ async def _describe(request: Request, context: AppContext, accept: str) -> Respo
 
 def _prediction_options(parameters: Mapping[str, str], limits: Limits) -> dict[str, Any]:
     top = _number(parameters, "top", int, 10)
-    confidence = _number(parameters, "min-confidence", float, None)
+    confidence = _number(parameters, "min_confidence", float, None)
     mode = parameters.get("mode")
     if not 1 <= top <= limits.top:
         raise Problem(400, f"top must be from 1 to {limits.top:,}, found {top}")
     if confidence is not None and not 0 <= confidence <= 1:
-        raise Problem(400, f"min-confidence must be from 0 to 1, found {confidence:g}")
+        raise Problem(400, f"min_confidence must be from 0 to 1, found {confidence:g}")
     if mode is not None and mode not in MODES:
         raise Problem(400, f"no mode {mode[:50]}", advice=f"Choose one of {', '.join(MODES)}.")
     return {"top": top, "min_confidence": confidence, "mode": mode}
@@ -74,26 +80,26 @@ def _number(parameters: Mapping[str, str], name: str, convert: Callable[[str], A
         raise Problem(400, f"{name} must be a number, found {parameters[name][:50]}") from error
 
 
-async def _read(request: Request) -> Pairs | None:
-    """Read the parameters of a request; None for a GET without a query, which asks for the service description."""
+async def _read(request: Request) -> tuple[Pairs, bool]:
+    """Read the parameters of a request; a GET without a query, which is False, asks for the service description."""
     address = _pairs(request.url.query.encode("ascii", "surrogateescape"), "the address")
     is_query = any(name in ("query", "update") for name, _ in address)
     if request.method in ("GET", "HEAD"):
-        return address if is_query else None
+        return address, is_query
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     body = await request.body()
     if media == FORM:
         if is_query:
             advice = "Put the query into the form."
             raise Problem(400, "the query is in the address of a POST with a form", advice=advice)
-        return [*address, *_pairs(body, "the form")]
+        return [*address, *_pairs(body, "the form")], True
     if media == UPDATE:
         raise _no_updates()
     if media != DIRECT:
         media = f"Content-Type {media[:100]}" if media else "no Content-Type"
         raise Problem(415, f"a POST with {media} is not a query", advice=f"Send it as {DIRECT} or {FORM}.")
     try:
-        return [*address, ("query", body.decode())]
+        return [*address, ("query", body.decode())], True
     except UnicodeDecodeError as error:
         raise _not_utf8("the query", error) from error
 

@@ -29,8 +29,8 @@ from halfgraph.sparql.syntax_tree import (
     Triple,
     Update,
     Variable,
+    columns,
     select,
-    variables_in,
 )
 from halfgraph.sparql.writer import write
 
@@ -78,9 +78,7 @@ def sparql(context: WorkerContext, job: Job) -> Reply:
     query = _query(context, job["query"])
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
-        variables = [variable.value for variable in result.variables]
-        if isinstance(query, Select) and not query.projection:  # SELECT *: the store sorts the variables by name
-            variables = [name for name in variables_in(query) if name in variables] or variables
+        variables = columns(query, [variable.value for variable in result.variables])
         return _table(variables, list(islice(store_rows(result), limit + 1)), limit, job)
     if isinstance(result, QueryBoolean):
         form, media = table_format(job["accept"], job["format"])
@@ -111,7 +109,11 @@ def predict(context: WorkerContext, job: Job) -> Reply:
         answers = _ask_engine(context, job, explain=False)
     except UnknownName as error:  # by the standard, an unknown name gives no row
         return _exact(context, job, str(error))
-    return _with_note(_table(*answers.rows(annotate=True), context.limits.rows, job), " ".join(answers.notes))
+    limit = context.limits.rows
+    cut = replace(answers, known=answers.known[:limit])
+    reply = _table(*cut.rows(annotate=True), limit + len(answers.predicted), job)
+    reply = replace(reply, headers={**reply.headers, **_cut(len(answers.known), limit)})
+    return _with_note(reply, " ".join(answers.notes))
 
 
 def _exact(context: WorkerContext, job: Job, reason: str) -> Reply:

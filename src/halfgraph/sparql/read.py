@@ -8,14 +8,30 @@ from types import MappingProxyType
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Query
-from halfgraph.sparql.filters import as_group, split_tests
+from halfgraph.sparql.filters import as_group, conditions, split_tests
 from halfgraph.sparql.normalise import Among, Items, Test, Without, is_internal, normalise, variables_of
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import Group, Select, Variable
+from halfgraph.sparql.syntax_tree import (
+    RDF_TYPE,
+    Clause,
+    Exists,
+    Filter,
+    Group,
+    Iri,
+    Select,
+    SyntaxNode,
+    Triple,
+    UnionPattern,
+    Values,
+    Variable,
+    walk,
+)
 from halfgraph.sparql.translate import Translator
 from halfgraph.sparql.unsupported import refuse_forbidden, refuse_unsupported, refused
 from halfgraph.sparql.writer import write
+
+_IS_A = Iri(RDF_TYPE)
 
 
 @dataclass(frozen=True)
@@ -24,17 +40,11 @@ class Reading:
 
     query: Query
     target: str  # the variable that is predicted
-    distinct: bool
     limit: int | None
     offset: int
     variables: Mapping[str, Query]  # the node of each variable; blank nodes are _:b or [1], middles of paths /0.1
-    witnesses: Mapping[str, Query]  # the nodes of the other selected variables
     tests: Group = field(default_factory=lambda: Group(()))  # patterns on the target that only the store can test
-
-    @property
-    def restriction(self) -> str:
-        """The tests as SPARQL, for people to read; empty if there are none."""
-        return " ".join(map(write, self.tests.elements))
+    conditions: Group = field(default_factory=lambda: Group(()))  # all that the store can decide about the target
 
 
 def request_of(text: str, graph: Graph) -> Request:
@@ -72,7 +82,7 @@ def translate(request: Request, graph: Graph) -> Reading:
             patterns, tests = split_tests(items, target, graph)
             nodes = translator.nodes(patterns, target)
             if set(selected) <= set(nodes):
-                return _reading(select, selected, nodes, target, tests)
+                return _reading(select, nodes, target, tests, conditions(patterns, tests, target))
         except SparqlError as error:
             if len(selected) == 1:
                 raise
@@ -82,16 +92,30 @@ def translate(request: Request, graph: Graph) -> Reading:
     raise refused("several variables", place, count=len(selected), names=names) from first
 
 
-def _reading(select: Select, selected: list[str], nodes: dict[str, Query], target: str, tests: Items) -> Reading:
+def undrawn(request: Request, reading: Reading) -> list[str]:
+    """Return the conditions that a drawing leaves out: FILTER and VALUES as the text writes them, literals, types."""
+    places = [node for node in walk(request.tree) if isinstance(node, UnionPattern | Clause | Exists)]
+    types = [node for place in places for node in walk(place) if isinstance(node, Triple) and node.predicate == _IS_A]
+    others = [node for node in reading.tests.elements if not _is_filter(node)]
+    filters = sorted(filter(_is_filter, walk(request.tree)), key=lambda node: node.span)
+    texts = map(request.source.text_of, filters)
+    lines = [" ".join(map(str.strip, text.splitlines())) for text in texts]
+    return list(dict.fromkeys([*(write(node, request.prefixes.short) for node in (*others, *types)), *lines]))
+
+
+def _is_filter(node: SyntaxNode) -> bool:
+    return isinstance(node, Values) or (isinstance(node, Filter) and not isinstance(node.constraint, Exists))
+
+
+def _reading(select: Select, nodes: dict[str, Query], target: str, tests: Items, decided: Items) -> Reading:
     return Reading(
         nodes[target],
         target,
-        select.duplicates == "DISTINCT",
         select.modifiers.limit,
         select.modifiers.offset or 0,
         MappingProxyType(nodes),
-        MappingProxyType({name: nodes[name] for name in selected if name != target}),
         as_group(tests),
+        as_group(decided),
     )
 
 

@@ -229,15 +229,18 @@ def walk(node: object) -> Iterator[SyntaxNode]:
             todo.extend(reversed(part))
 
 
-def variables_in(node: SyntaxNode) -> list[str]:
-    """Return the variables of a node in the order of the text."""
-    found = sorted((part.span, part.name) for part in walk(node) if isinstance(part, Variable))
-    return list(dict.fromkeys(name for _, name in found))
+def columns(query: Query, variables: list[str]) -> list[str]:
+    """Return the variables of a result as columns: for SELECT *, which the store sorts by name, as in the text."""
+    if not isinstance(query, Select) or query.projection:
+        return variables
+    found = sorted((part.span, part.name) for part in walk(query) if isinstance(part, Variable))
+    return list(dict.fromkeys(name for _, name in found if name in variables))
 
 
-def unlimited(query: Select) -> Select:
-    """Return a query without its LIMIT and OFFSET."""
-    return replace(query, modifiers=replace(query.modifiers, limit=None, offset=None))
+def every_value(query: Select, variable: str) -> Select:
+    """Return the query for all values of one variable, each once, without LIMIT and OFFSET."""
+    modifiers = replace(query.modifiers, limit=None, offset=None)
+    return replace(query, projection=(Variable(variable),), duplicates="DISTINCT", modifiers=modifiers)
 
 
 def select(
@@ -250,13 +253,3 @@ def select(
     """Return the query for some variables of patterns, or for all of them."""
     names, duplicates = tuple(map(Variable, variables)), "DISTINCT" if distinct else ""
     return Select(names, Group(tuple(elements)), duplicates, modifiers=Modifiers(limit=limit))
-
-
-def count_by(relations: Iterable[str]) -> Select:
-    """Return the query for the number of triples of each relation, as ?relation and ?count."""
-    relation = Variable("relation")
-    values = Values((relation,), tuple((Iri(iri),) for iri in relations))
-    group = Group((values, Triple(Variable("head"), relation, Variable("tail"))))
-    return Select(
-        (relation, Named(Call("COUNT", ()), Variable("count"))), group, modifiers=Modifiers(group_by=(relation,))
-    )

@@ -46,12 +46,10 @@ class Template:
 
         new = map_node_ids(self.reading.query, lambda old: entity.get(int(old), old), new_relation)
         variables = {name: new[id(node)] for name, node in self.reading.variables.items()}
-        witnesses = {name: variables[name] for name in self.reading.witnesses}
         return replace(
             self.reading,
             query=new[id(self.reading.query)],
             variables=MappingProxyType(variables),
-            witnesses=MappingProxyType(witnesses),
         )
 
 
@@ -74,8 +72,8 @@ class Templates:
         scanned = scan(text, Prefixes.of(self.graph))
         key, names = self._key(scanned)
         template = self._cache.get(key)
-        # Undeclared prefixes are refused, and patterns for the store have names of their own.
-        if template is None or scanned.undeclared is not None or template.reading.tests.elements:
+        # Undeclared prefixes are refused, and conditions for the store have names of their own.
+        if template is None or scanned.undeclared is not None or template.reading.conditions.elements:
             if len(self._cache) >= _MOST:
                 self._cache.clear()
             template = self._cache[key] = Template(read(text, self.graph), names)

@@ -73,7 +73,8 @@ class Names:
     def unknown(self, node: Iri, what: str, near: list[str], advice: str = "") -> UnknownName:
         """Return the error for a name that the graph does not have."""
         line, column = self.request.source.place(node.span[0])
-        return UnknownName(self.shown(node), what=what, nearest=near, line=line, column=column, advice=advice)
+        name, iri = self.shown(node), node.value
+        return UnknownName(name, what=what, nearest=near, line=line, column=column, advice=advice, iri=iri)
 
     def similar(self, words: Vocabulary, text: str) -> list[str]:
         """Return similar names, shortened, with labels that add something; first the one with the same last part."""

@@ -21,73 +21,73 @@ CASTS = frozenset(tree.XSD + name for name in _CASTS.split())  # of the store
 
 # Feature, reason and, in the next line, advice; docs/sparql.md shows this table, and a test compares the two.
 _TABLE = """
-OPTIONAL: OPTIONAL is not supported: every pattern of a predicted query must hold
+OPTIONAL: OPTIONAL cannot be predicted: every pattern of a predicted query must hold
     Remove the optional part, or ask for it in a separate query.
 UNION: not every branch of the UNION binds ?{name}
     Use the same variable in all branches.
-FILTER: this FILTER tests {names}; only ?{target}, which is selected, and its literals can be tested
+FILTER: this FILTER tests {names}; for predictions only ?{target}, which is selected, and its literals can be tested
     Compare other variables with entities by =, !=, IN or NOT IN, or remove the FILTER.
-EXISTS: EXISTS inside a larger expression is not supported
+EXISTS: EXISTS inside a larger expression cannot be predicted
     Write FILTER EXISTS {{ ... }} or FILTER NOT EXISTS {{ ... }} on its own.
-literal type: the store cannot compare literals of type {name}
+literal type: predicted answers cannot be compared with literals of type {name}
     Use a number, a date, a string or another type of XML Schema.
 function: the function {name} is not known, or takes one argument
     Use a function of SPARQL 1.1, or a cast such as xsd:integer(?x).
-negation: {word} shares {shared} with the rest of its group; it must share exactly one variable
+negation: {word} shares {shared} with the rest of its group; to be predicted, it must share exactly one variable
     Rename the other variables inside it.
 only negative: the query only excludes values of {name}
     Add a pattern that {name} must match.
-BIND: BIND is not supported: values cannot be computed
+BIND: BIND cannot be predicted: predictions are entities, not computed values
     Write the entity directly into the patterns.
-VALUES: VALUES with several variables or UNDEF is not supported
+VALUES: VALUES with several variables or UNDEF cannot be predicted
     Write one VALUES for each variable, without UNDEF.
-aggregate: {word} is not supported: a predicted query returns answers, not aggregates
+aggregate: {word} cannot be predicted: predictions are entities, not aggregates
     Select the variable and aggregate its answers afterwards.
-GROUP BY: GROUP BY is not supported
+GROUP BY: GROUP BY cannot be predicted
     Remove it and group the answers afterwards.
-HAVING: HAVING is not supported
+HAVING: HAVING cannot be predicted
     Remove it and filter the answers afterwards.
-ORDER BY: ORDER BY is not supported: answers are ordered by confidence
+ORDER BY: ORDER BY cannot be predicted: predictions are ordered by their score
     Remove it and sort the answers afterwards.
-expression: AS is not supported: only variables of the patterns can be selected
+expression: AS cannot be predicted: predictions are values of the variables in the patterns
     Select the variable itself.
-subquery: a SELECT inside another is not supported
+subquery: a SELECT inside another cannot be predicted
     Move its patterns to the outer query.
-GRAPH: GRAPH is not supported: predictions are made from one graph
+GRAPH: GRAPH cannot be predicted: predictions are made from one graph
     Write the patterns without GRAPH.
 SERVICE: SERVICE is refused: queries are answered from this graph only
     Write the patterns without SERVICE, or import the other server's triples.
-FROM: FROM is not supported: predictions are made from one graph
+FROM: FROM cannot be predicted: predictions are made from one graph
     Remove it.
-triple term: triples about triples (SPARQL 1.2) are not supported
+triple term: triples about triples (SPARQL 1.2) cannot be predicted
     Use plain triple patterns.
-LATERAL: LATERAL is not supported
+LATERAL: LATERAL cannot be predicted
     Write its patterns among the others.
 form: {word} has no answers to rank; only SELECT can be predicted
     Write SELECT ?x WHERE {{ ... }} with the variable that you want.
 update: {word} changes data, and the graph is read-only
     To change the graph, import it again from its changed source.
-path operator: the path operator {word} is not supported
-    Write out the path; / (sequence), | (alternative) and ^ (inverse) are supported.
+path operator: the path operator {word} cannot be predicted
+    Write out the path; / (sequence), | (alternative) and ^ (inverse) can be predicted.
 several variables: the query selects {count} variables ({names}), and none of them can be predicted from the others
     Select the one that you want, or connect them to known entities.
 no variable: the query selects no variable
     Replace what you want to know by a variable.
 missing variable: ?{name} occurs in no pattern
     Use a variable of the patterns, or add a pattern with it.
-variable relation: {name} stands for a relation, and relations must be given
+variable relation: {name} stands for a relation, and predictions need given relations
     Write the relation itself.
-variable class: {name} stands for a type, and types must be given
+variable class: {name} stands for a type, and predictions need given types
     Write the type itself, or remove this pattern.
-literal: {text} is a literal; patterns connect entities
+literal: {text} is a literal, and predictions connect entities
     Write the entity itself{such}, or remove this pattern.
-list: lists ( ... ) are not supported
+list: lists ( ... ) cannot be predicted
     Write one pattern for each member.
 no variable in a pattern: the pattern {pattern} has no variable
     Remove it, or replace one of its entities by a variable.
 loop: {name} is on both sides of one pattern
     Use two variables, or remove this pattern.
-two classes: {name} has two types, {first} and {second}, and an entity of this graph has one
+two classes: {name} has two types, {first} and {second}, and predictions know one type of each entity
     Keep one of them.
 untied: {name} is not connected to any known entity{through}, so it cannot be predicted
     Add a pattern that connects it to an entity, or remove it.
@@ -95,7 +95,7 @@ unconnected: {name} is not connected to ?{target}, the selected variable
     Add a pattern that leads from it to ?{target}, or remove it.
 """
 _LIMITS = f"""
-choices: the alternatives of this query expand into more than {MOST_CHOICES} queries
+choices: to predict them, the alternatives of this query expand into more than {MOST_CHOICES} queries
     Split it into several queries.
 length: the query is longer than {LONGEST:,} characters or {MOST_TOKENS:,} tokens
     Ask a shorter one.
