@@ -16,10 +16,12 @@ from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.store import open_store
 from halfgraph.model.architecture import Architecture
+from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.link_predictor import LinkWeights
-from halfgraph.prediction.predictors import FittedWeights
+from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_predictor import SORTS, LinkWeights
+from halfgraph.prediction.predictors import LinkModels
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.query.tree import Anchor, Intersect, Project
 from halfgraph.sparql.prefixes import Prefixes
@@ -33,19 +35,8 @@ ASKED = 10_000  # queries whose exact answers are compared
 WARM = 3_000  # queries before batches are timed: most templates are read by then
 TIMED = 400  # of three patterns
 LARGE = 1_000_000  # entities
-SCALE = LinkWeights(
-    bias=-12.0,
-    cosine=10.0,
-    inverse_cosine=6.0,
-    level=-0.5,
-    vote=0.8,
-    rules=0.1,
-    popularity=0.3,
-    is_tail=-0.5,
-    log_tail_count=0.3,
-    log_known_tails=0.4,
-    anchored_without_tail=3.0,
-)  # as runs have it
+RANK = 200  # of ComplEx, as runs have it
+WEIGHTS = {"cosine": 0.2, "complex": 0.5, "vote": 2.0, "log_share": 0.1, "further": 0.3, "neighbour_share": 0.3}
 
 
 def main() -> None:
@@ -56,13 +47,21 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         graph = _graph(Path(folder))
         encoder = Encoder(Architecture(), graph.train, torch.Generator().manual_seed(0))
-        engine = Engine(graph, EmbeddingIndex.of(encoder), fitted=FittedWeights(SCALE, {}))
+        engine = Engine(graph, EmbeddingIndex.of(encoder), models=_models(graph))
         judge_exactness(verdicts, engine)
         judge_latency(verdicts, engine, "embedding", median=10, most=30)
         judge_latency(verdicts, engine, "links", median=25, most=60)
         judge_batches(verdicts, engine)
     judge_size(verdicts)
     verdicts.leave()
+
+
+def _models(graph: Graph) -> LinkModels:
+    """Link models as large as those of a run, with weights as a run has them."""
+    generator = torch.Generator().manual_seed(0)
+    model = ComplEx.new(graph.train.entity_count, graph.train.relation_count, RANK, generator)
+    weights = tuple(WEIGHTS.get(name, 0.0) for name in FEATURES)
+    return LinkModels(model, LinkWeights((weights,) * SORTS, bias=2.0), missing=graph.train.triple_count // 10)
 
 
 def _graph(folder: Path) -> Graph:

@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import halfgraph
+from halfgraph.answering.schema import certainty
 
 folder, steps = Path(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 500
 query = (Path(__file__).parent / "cy_young.rq").read_text()
@@ -14,7 +15,7 @@ engine = halfgraph.load(folder / "run", graph, view="train")  # the test triples
 
 answers = engine.ask(query, top=5)
 for answer in answers.predicted:
-    print(f"{answer.confidence:.0%}  {answer.label}")
+    print(certainty(answer), answer.label)
 
 witness = engine.explain(query, ":Sandy_Koufax")
 for triple in witness.triples:

@@ -12,8 +12,7 @@ from halfgraph.graph.splitting import Shares
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.link_predictor import LinkWeights
-from halfgraph.prediction.predictors import FittedWeights
+from small_links import link_models
 
 CITIES = [f"city{i}" for i in range(6)]
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l . ?m ?n ?o }"
@@ -38,6 +37,5 @@ def engine_of(graph: Graph, view: str = "whole", **settings: object) -> Engine:
 
 
 def with_links(engine: Engine) -> Engine:
-    """The engine with link weights that nobody fitted, so that it has the mode links too."""
-    weights = LinkWeights(bias=-1.0, cosine=2.0, vote=0.5, is_tail=0.5)
-    return replace(engine, fitted=FittedWeights(weights, {}))
+    """The engine with link models that nobody trained, so that it has the mode links too."""
+    return replace(engine, models=link_models(engine.graph.train))

@@ -136,6 +136,12 @@ def untimed(row: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in row.items() if name not in TIMES}
 
 
+# Before a script: makes its link models small, so that a run of the demo takes seconds.
+SMALL_LINKS = (
+    "from halfgraph.training import link_training as links; links.EPOCHS, links.RANK, links.LEAST_RANK = 1, 8, 8"
+)
+
+
 class Killed(BaseException):
     """As sudden as kill -9: nothing in the house catches it."""
 

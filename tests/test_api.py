@@ -46,7 +46,7 @@ def test_a_trained_run_is_asked_and_explains_with_confidence(run):
     engine = halfgraph.load(run)
     answers = engine.ask(QUERY, top=3)
     assert len(answers.predicted) == 3
-    assert all(0 <= one.confidence <= 1 for one in answers.predicted)
+    assert all(0 < one.confidence < 1 for one in answers.predicted)
     assert json.loads(json.dumps(answers.to_dict()))["predicted"][0]["confidence"] == answers.predicted[0].confidence
     page = answers._repr_html_()
     assert all(f"<td>{one.label}</td>" in page for one in (*answers.known, *answers.predicted))

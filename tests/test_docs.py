@@ -28,8 +28,8 @@ FILES = (".py", ".json", ".jsonl", ".npy", ".nq", ".safetensors")
 README_LINES, RESULTS_LINES, DECISION_LINES = 110, 150, 40
 TERMS = {
     *("entity", "relation", "triple", "type", "embedding", "query structure", "anchor", "variable", "answer"),
-    *("negative", "hard negative", "projection", "intersection", "attention head", "link prediction", "rule"),
-    *("ensemble", "calibration", "confidence", "filtered rank", "run", "workload"),
+    *("negative", "hard negative", "projection", "intersection", "attention head", "link prediction", "ComplEx"),
+    *("calibration", "confidence", "filtered rank", "run", "workload"),
 }
 
 

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from pyoxigraph import RdfFormat, parse
 
+from small_runs import SMALL_LINKS
+
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
 def shown(*arguments):
-    command = [sys.executable, *map(str, arguments)]
+    script = f"import runpy, sys; {SMALL_LINKS}; sys.argv.pop(0); runpy.run_path(sys.argv[0], run_name='__main__')"
+    command = [sys.executable, "-c", script, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()

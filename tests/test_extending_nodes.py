@@ -132,7 +132,7 @@ def disjuncts(query: Query) -> list[Query]:''',
             for count in range(len(parts), -1, -1):
                 fewer = exactly[count - 1] * part if count else 0
                 exactly[count] = exactly[count] * (1 - part) + fewer
-        return self._keep(node, self.executor.links.triples.keep_type(node, sum(exactly[node.k :])))
+        return self._keep(node, self.executor.of_type(node, sum(exactly[node.k :])))
 
     def negate(self, node: Negate''',
     },
@@ -153,7 +153,6 @@ def disjuncts(query: Query) -> list[Query]:''',
 SCRIPT = """
 import itertools
 import numpy as np
-import torch
 from halfgraph.query.canonical import canonical_key, structure_formula
 from halfgraph.query.exact import Exact
 from halfgraph.query.patterns import Either, flatten
@@ -161,21 +160,14 @@ from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, map_ids, without_negation
 from halfgraph.query.tree import Anchor, AtLeast, Intersect, Negate, Project, Union, nodes
 from halfgraph.prediction.witness import find_witness
-from halfgraph.model.architecture import Architecture
-from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.baselines import TriplesByRelation
-from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.link_executor import LinkExecutor
-from halfgraph.prediction.link_predictor import CosineLinks
 from small_graphs import Small
+from small_links import executor_of
 
 rng = np.random.default_rng(0)
 triples = {tuple(row) for row in (rng.random((70, 3)) * (12, 3, 12)).astype(int).tolist()}
 small = Small(tuple(sorted(triples)), (5, 7), 6)
 exact = Exact(small.graph)
-architecture = Architecture(dim=8, projection="diagonal")
-index = EmbeddingIndex.of(Encoder(architecture, small.graph, torch.Generator().manual_seed(0)))
-executor = LinkExecutor(CosineLinks(index, TriplesByRelation.of(small.graph), lambda cosine: np.clip(cosine, 0, 1) / 2))
+executor = executor_of(small.graph, projection="diagonal")
 
 def path(anchor, *relations):
     query = Anchor(anchor)
@@ -210,8 +202,8 @@ for k, type_id in itertools.product((1, 2, 3), (None, 0, 1)):
         )
         for column in np.array(single, float).T
     ]
-    allowed = [type_id is None or (e >= 5) == type_id for e in range(12)]
-    np.testing.assert_allclose(scores, np.where(allowed, chances, 0), atol=1e-5)
+    of_type = 1 if type_id is None else executor.types.probabilities(type_id)
+    np.testing.assert_allclose(scores, chances * of_type, atol=1e-5)
     for entity in expected:
         witness = find_witness(executor, query, entity)
         assert sum(id(part) in witness.entities for part in parts) >= k

@@ -1,8 +1,8 @@
 """Prediction by links: `benchmarks/long/link_queries.py RUN QUERIES [--limit N]`, for a trained run and a query file.
 
-Filtered Hits@3 and MRR of the three modes by structure, beside CQD-Beam's published figures (fb15k-237 only) and the
-neighbour vote; time of a query on one thread and peak memory; and the share of answers with one missing triple whose
-witness names a true missing triple, on newly sampled test questions.
+Filtered Hits@3 and MRR of both modes by structure, beside CQD-Beam's published figures (fb15k-237 only) and the
+neighbour vote; the calibration of the mode links; time of a query on one thread and peak memory; and the share of
+answers with one missing triple whose witness names a true missing triple, on newly sampled test questions.
 """
 
 import argparse
@@ -17,11 +17,12 @@ import torch
 
 from halfgraph.api import open_run
 from halfgraph.evaluation.questions import EvaluationSet, from_file, sample_questions
+from halfgraph.evaluation.reliability import measure_reliability
 from halfgraph.evaluation.results import evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.baselines import neighbour_vote
-from halfgraph.prediction.modes import MODES
+from halfgraph.prediction.modes import LINKS, MODES
 from halfgraph.prediction.predictors import Predictors
 from halfgraph.prediction.witness import find_witness
 
@@ -44,19 +45,20 @@ def main() -> None:
     torch.set_num_threads(1)
     opened = open_run(given.run)
     graph, encoder = opened.graph, opened.encoder
-    predictors = Predictors.load(given.run, encoder, graph.train)
+    predictors = Predictors.load(given.run, encoder, graph)
     verdicts = Verdicts(f"Prediction by links, {given.run}, {given.limit} of each structure, seed {given.seed}")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     with from_file(given.queries, graph, given.limit, given.seed) as questions:
         judge_cost(verdicts, predictors, questions, before)
         judge_quality(verdicts, predictors, graph, questions, given.seed)
+        print_calibration(predictors, graph, questions, given.seed)
     judge_witnesses(verdicts, predictors, graph, given.seed)
     verdicts.leave()
 
 
 def judge_cost(verdicts: Verdicts, predictors: Predictors, questions: EvaluationSet, before: int) -> None:
     """Judge the time of a query on one thread, over all nine structures, and the peak memory."""
-    executor, times = predictors.link_executor(), []
+    executor, times = predictors.executor, []
     for own in questions.sets:
         for row in range(min(len(own), 110)):
             begun = time.perf_counter()
@@ -93,9 +95,19 @@ def judge_quality(
     _at_least(verdicts, "structures not behind the neighbour vote (MRR)", ahead, 9)
 
 
+def print_calibration(predictors: Predictors, graph: Graph, questions: EvaluationSet, seed: int) -> None:
+    """Print the calibration error and the Brier score of the mode links by structure."""
+    links = predictors.predictor(LINKS)
+    drawn = measure_reliability(links, questions.sets, graph.train, graph.whole, seed)["calibration"]
+    for title, figures in (("queries drawn", drawn), ("given something missing", drawn["something_missing"])):
+        for metric in ("ece", "brier"):
+            cells = " | ".join(f"{name} {value:.4f}" for name, value in figures[metric].items())
+            print(f"| {metric}, {title} | {cells} |", flush=True)
+
+
 def judge_witnesses(verdicts: Verdicts, predictors: Predictors, graph: Graph, seed: int) -> None:
     """Judge how often the witness of an answer with one missing triple names a true missing triple."""
-    executor, right, seen = predictors.link_executor(), 0, 0
+    executor, right, seen = predictors.executor, 0, 0
     for questions, missing in zip(*_with_missing(graph, seed), strict=True):
         assert questions.hard is not None
         for row in range(len(questions)):

@@ -17,8 +17,8 @@ from halfgraph.graph.demo import CATALOGUE
 from halfgraph.graph.importing import ImportOptions, import_graph, import_named
 from halfgraph.graph.splitting import Shares
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.calibration_fitting import calibrate
-from halfgraph.prediction.embedding import EmbeddingPredictor
+from halfgraph.prediction.calibration import calibrate, time_for_links
+from halfgraph.prediction.predictors import Predictors
 from halfgraph.settings import TrainingSettings, read_config, training_settings
 from halfgraph.training.loop import Budget
 from halfgraph.training.run import load_encoder, new_encoder, run, start
@@ -92,12 +92,13 @@ def train(
     If the graph has no split, 5 % of its triples are held out to fit confidence on; they still count as known answers.
     """
     out, chosen = Path(out), training_settings(model, recipe, settings)
-    budget = Budget(steps, 5.0 if steps is None and minutes is None else minutes)
+    model_minutes, link_seconds = time_for_links(5.0 if steps is None and minutes is None else minutes)
+    budget = Budget(steps, model_minutes)
     graph = start(out, graph, chosen.sections(), seed, resume=False)
     validate = validator(validation_questions(graph, None, seed))
     encoder = new_encoder(chosen.architecture, graph, seed, "cpu")
     run(out, graph, encoder, chosen.recipe, budget, name=chosen.model, seed=seed, validate=validate)
-    calibrate(out, graph, load_encoder(out, graph, chosen.architecture), seed)
+    calibrate(out, graph, load_encoder(out, graph, chosen.architecture), seed, seconds=link_seconds)
     return load(out, graph)
 
 
@@ -116,11 +117,19 @@ class Evaluation:
         return table(("query type", "AUC", "APR"), [(name, f"{auc[name]:.3f}", f"{apr[name]:.3f}") for name in auc])
 
 
-def evaluate(run: PathLike, graph: folder.Graph | None = None, *, limit: int = 1_000, seed: int = 0) -> Evaluation:
-    """Measure a run on newly sampled test questions, at most `limit` of each query structure."""
+def evaluate(
+    run: PathLike,
+    graph: folder.Graph | None = None,
+    *,
+    mode: str | None = None,
+    limit: int = 1_000,
+    seed: int = 0,
+) -> Evaluation:
+    """Measure a run on newly sampled test questions, at most `limit` of each structure, in the mode of `ask`."""
     opened = open_run(run, graph)
     questions = sample_questions(opened.graph, "test", limit, seed)
-    return Evaluation(figures_of(EmbeddingPredictor.of(opened.encoder), questions, seed=seed))
+    predictors = Predictors.load(opened.path, opened.encoder, opened.graph, questions.view)
+    return Evaluation(figures_of(predictors.predictor(predictors.choose(mode)), questions, seed=seed))
 
 
 @dataclass(frozen=True)
@@ -136,9 +145,10 @@ class TrainedRun:
         """The trained model."""
         return load_encoder(self.path, self.graph, self.settings.architecture)
 
-    def engine(self, view: str = "whole", *, time_limit: float | None = None) -> Engine:
+    def engine(self, view: str = "whole", *, time_limit: float | None = None, missing: float | None = None) -> Engine:
         """Return the engine that answers SPARQL queries with this run."""
-        return Engine.load(self.path, self.graph, self.settings.architecture, view, time_limit=time_limit)
+        limits: dict[str, Any] = {"time_limit": time_limit, "missing": missing}
+        return Engine.load(self.path, self.graph, self.settings.architecture, view, **limits)
 
 
 def open_run(run: PathLike, graph: folder.Graph | PathLike | None = None) -> TrainedRun:
@@ -157,10 +167,19 @@ def _recorded_path(run: Path) -> Path:
 
 
 def load(
-    run: PathLike, graph: folder.Graph | PathLike | None = None, view: str = "whole", *, time_limit: float | None = None
+    run: PathLike,
+    graph: folder.Graph | PathLike | None = None,
+    view: str = "whole",
+    *,
+    time_limit: float | None = None,
+    missing: float | None = None,
 ) -> Engine:
-    """Open a trained run to ask it queries; `view` says which triples are known: whole, known or train."""
-    return open_run(run, graph).engine(view, time_limit=time_limit)
+    """Open a trained run to ask it queries.
+
+    `view` says which triples are known: whole, known or train. `missing` is the share of all triples that these are
+    taken to lack, which confidences depend on; by default the share that was held out.
+    """
+    return open_run(run, graph).engine(view, time_limit=time_limit, missing=missing)
 
 
 def ask(run: PathLike, text: str, top: int = 10, **choices: Any) -> Answers:

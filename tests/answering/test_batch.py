@@ -3,7 +3,7 @@
 import pytest
 
 from halfgraph.errors import SettingError, SparqlError, UnknownName
-from small_engines import LIVES, engine_of, people
+from small_engines import LIVES, engine_of, people, with_links
 
 TEMPLATES = [
     "SELECT DISTINCT ?x {{ ?x <lives_in> <city{0}> }}",
@@ -46,8 +46,13 @@ def test_what_the_store_has_beyond_the_graph_is_among_the_answers(tmp_path):
     assert {one.entity for one in engine.ask_batch([text])[0].known} == {"nowhere", "http://halfgraph.local/city1"}
 
 
-def test_every_type_of_entity_is_predicted_if_asked_for(engine):
-    assert len(engine.ask_batch([LIVES], top=100, any_type=True)[0].predicted) == 36 - 5
+def test_entities_of_every_type_are_predicted_unless_the_query_states_one(engine):
+    typed = LIVES.replace("{", "{ ?x a <Person> .")
+    for mode in ("embedding", "links"):
+        found = with_links(engine).ask_batch([LIVES, typed], top=100, mode=mode)
+        assert {one.type for one in found[0].predicted} == {"Person", "City"}
+        assert found[1].predicted
+        assert {one.type for one in found[1].predicted} == {"Person"} or mode == "links"
 
 
 def test_a_query_that_fails_has_its_error_in_its_place(engine):

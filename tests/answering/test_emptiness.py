@@ -75,7 +75,7 @@ def test_a_query_with_answers_needs_no_explanation(engine):
 
 def test_out_of_time_there_is_no_reason(engine):
     query = engine.templates.read(PLACES).query
-    emptiness = Emptiness(engine.store, engine.names, engine.predictors.triples, seconds=0)
+    emptiness = Emptiness(engine.store, engine.names, engine.predictors.links.triples, seconds=0)
     assert emptiness.why(query, "x") is None
 
 
@@ -103,7 +103,7 @@ def test_what_is_not_connected_to_the_target_is_left_out(patterns, kept):
 def test_parts_match_in_the_graph_if_they_match_in_the_store(engine, text):
     query = engine.templates.read(text).query
     patterns, elements = named_patterns(query), Elements(engine.graph)
-    propagation = Propagation(engine.predictors.triples)
+    propagation = Propagation(engine.predictors.links.triples)
     for part in chain.from_iterable(combinations(patterns, size) for size in range(1, len(patterns) + 1)):
         expected = engine.store.holds(Ask(elements.group(part))) if is_bound(part) else True
         assert propagation.holds(part) == expected

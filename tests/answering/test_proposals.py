@@ -5,8 +5,7 @@ from pyoxigraph import RdfFormat, Store
 
 from halfgraph.answering.proposals import write_proposed
 from halfgraph.errors import FolderError
-from halfgraph.prediction.calibration import Calibration, Curve
-from small_engines import engine_of
+from small_engines import with_links
 
 TEXT = "SELECT ?x { ?x <lives_in> <city0> . ?x <knows> ?y . ?y <lives_in> <city3> }"
 ABOUT = """
@@ -19,10 +18,8 @@ SELECT ?s ?p ?o ?sure ?answer {
 """
 
 
-def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(graph, tmp_path):
-    calibration = Calibration({"embedding": {"1p": Curve([-1, 1], [0.25, 0.25], 9, "platt")}})
-    engine = engine_of(graph)
-    object.__setattr__(engine, "calibration", calibration)
+def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(engine, tmp_path):
+    engine = with_links(engine)
     predicted = engine.ask(TEXT, top=4).predicted
     witnesses = [engine.explain(TEXT, one.entity) for one in predicted]
     count = write_proposed(tmp_path / "missing.nq", witnesses, "runs/a", TEXT)
@@ -32,10 +29,21 @@ def test_a_store_reads_the_missing_triples_with_their_confidence_and_answers(gra
     assert len({(row["s"], row["p"], row["o"]) for row in rows}) == count > 0
     for row in rows:
         assert not known.query(f"ASK {{ {row['s']} {row['p']} {row['o']} }}")
-        assert row["sure"].value == "0.25"
     assert {row["answer"].value for row in rows} <= {one.entity for one in predicted}
     needed = [triple for witness in witnesses for triple in witness.triples if not triple.known]
-    assert len({(one.subject, one.predicate, one.object) for one in needed}) == count
+    sure = {(one.subject.entity, one.predicate.entity, one.object.entity): one.confidence for one in needed}
+    assert {tuple(row[end].value for end in "spo"): float(row["sure"].value) for row in rows} == sure
+    assert len(sure) == count
+
+
+def test_without_link_models_a_missing_triple_has_no_confidence(engine, tmp_path):
+    witnesses = [engine.explain(TEXT, one.entity) for one in engine.ask(TEXT, top=2).predicted]
+    write_proposed(tmp_path / "missing.nq", witnesses, "runs/a", TEXT)
+    store = Store()
+    store.bulk_load(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS)
+    rows = list(store.query(ABOUT))
+    assert rows
+    assert all(row["sure"] is None for row in rows)
 
 
 def test_a_file_that_cannot_be_written_is_reported(tmp_path):

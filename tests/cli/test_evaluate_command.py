@@ -156,7 +156,7 @@ def test_tables_are_printed_and_written(run: Run, tmp_path: Path) -> None:
     assert outcome.code == 0, outcome.err
     assert "CGA+KG+8[min]" in outcome.out
     assert "neighbour vote" in outcome.out
-    assert "--mode ensemble" in outcome.err
+    assert "Predicted by links" in outcome.err
     text = (tmp_path / "a/report.md").read_text()
     assert text.startswith("# CGA+KG+8[min] on g\n")
     for line in re.findall(r"^\|.*\|$", text, re.MULTILINE):

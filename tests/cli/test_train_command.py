@@ -48,7 +48,7 @@ def test_a_run_is_shown_as_it_goes_and_leaves_a_model(run: Run) -> None:
     assert all(words in lines[-1] for words in ("step 6: loss", "AUC 0.", "questions/s", "0 s left"))
     assert {path.name for path in Path("run").iterdir()} == {
         *("README.md", "config.toml", "curves.png", "metrics.jsonl", "model.safetensors", "provenance.json"),
-        *("state.safetensors", "confidence.json", "evidence.json"),
+        *("state.safetensors", "links.safetensors"),
     }
     assert "# CGA+KG+8[min] on graph" in Path("run/README.md").read_text()
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from halfgraph.errors import FolderError
-from halfgraph.evaluation.report import error_table, markdown, markdown_table, notes, tables, write_report
+from halfgraph.evaluation.report import error_tables, markdown, markdown_table, notes, tables, write_report
 from halfgraph.evaluation.results import Measured, Row, baseline_remarks, rows_of
 
 
@@ -104,8 +104,10 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_the_errors_are_listed_by_structure() -> None:
-    row = Row("CGA", {"calibration": {"ece": {"1p": 0.12, "2i": 0.05}, "bins": {}}}, None, (0,), {})
-    table = error_table([row, Row("popularity", {}, None, (), {})])
-    assert [list(line) for line in table.rows] == [["1p", 0.12], ["2i", 0.05]]
-    assert table.columns == ["", "CGA"]
-    assert not error_table([Row("popularity", {}, None, (), {})]).rows
+    calibration = {"ece": {"1p": 0.12, "2i": 0.05}, "something_missing": {"ece": {"2i": 0.2}}}
+    row = Row("CGA", {"calibration": calibration}, None, (0,), {})
+    drawn, held_out = error_tables([row, Row("popularity", {}, None, (), {})])
+    assert [list(line) for line in drawn.rows] == [["1p", 0.12], ["2i", 0.05]]
+    assert [list(line) for line in held_out.rows] == [["2i", 0.2]]
+    assert drawn.columns == held_out.columns == ["", "CGA"]
+    assert not any(table.rows for table in error_tables([Row("popularity", {}, None, (), {})]))

@@ -1,112 +1,121 @@
-"""Confidence: an isotonic curve as scikit-learn has it, Platt's where there is little; what is saved comes back."""
+"""Calibration: ComplEx is trained and the weights are fitted, once, and the same for the same seed."""
 
-import json
+from collections import Counter
+from pathlib import Path
 
-import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from sklearn.isotonic import IsotonicRegression
-from sklearn.linear_model import LogisticRegression
+import torch
 
-from halfgraph.errors import FolderError
-from halfgraph.prediction.calibration import (
-    FILE,
-    Calibration,
-    Curve,
-    fit_curve,
-    nearest_structure,
-    pool_adjacent_violators,
-)
-from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
-from halfgraph.query.structures import STRUCTURES, inter, path
-from halfgraph.query.tree import Project
+from halfgraph.graph.folder import Graph
+from halfgraph.prediction import calibration, predictors
+from halfgraph.prediction.calibration import calibrate, time_for_links
+from halfgraph.prediction.predictors import FILE, LinkModels
+from halfgraph.training import link_training
+from halfgraph.training.link_training import STATE, LinkTraining
+from halfgraph.training.run import new_encoder
+from halfgraph.training.run_folder import load_tensors
+from small_runs import TINY, Killed, people
 
 
-@given(st.lists(st.tuples(st.floats(0, 1), st.integers(1, 9)), min_size=1, max_size=30))
-def test_pooling_adjacent_violators_is_isotonic_regression(pairs):
-    values, weights = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
-    expected = IsotonicRegression().fit_transform(np.arange(len(values)), values, sample_weight=weights)
-    assert np.allclose(pool_adjacent_violators(values, weights), expected, atol=1e-6)
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {"RANK": 8, "LEAST_RANK": 4, "PAIRS": 50, "EPOCHS": 4}.items():
+        monkeypatch.setattr(link_training, name, value)
+    monkeypatch.setattr(predictors, "PAIRS", 30)
+    monkeypatch.setattr(predictors, "FEWEST", 30)
 
 
-def drawn(count, seed=0):
-    rng = np.random.default_rng(seed)
-    scores = rng.uniform(-1, 1, count)
-    return scores, rng.random(count) < 1 / (1 + np.exp(-4 * scores))
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return people(tmp_path_factory.mktemp("people"), count=60)
 
 
-def test_of_answers_given_a_confidence_about_as_many_are_right():
-    curve = fit_curve(*drawn(10_000))
-    assert curve.way == "isotonic"
-    scores, right = drawn(10_000, seed=1)
-    confidences = curve.rate(scores)
-    for tenth in np.array_split(np.argsort(confidences), 10):
-        assert confidences[tenth].mean() == pytest.approx(right[tenth].mean(), abs=0.05)
-    assert np.all(np.diff(curve.rate(np.linspace(-2, 2, 100))) >= 0)
+def calibrated(run: Path, graph: Graph, seed: int = 0, **given: object) -> LinkModels | None:
+    run.mkdir(exist_ok=True)
+    return calibrate(run, graph, new_encoder(TINY, graph, 0, "cpu"), seed, **given)  # type: ignore[arg-type]
 
 
-def test_with_few_answers_the_curve_is_platts():
-    scores, right = drawn(200)
-    curve = fit_curve(scores, right)
-    assert curve.way == "platt"
-    model = LogisticRegression(C=np.inf).fit(scores[:, None], right)
-    assert np.allclose(curve.rate(scores), model.predict_proba(scores[:, None])[:, 1], atol=0.05)
+def contents(run: Path) -> tuple[dict[str, bytes], dict[str, str]]:
+    """The file of a run: the bytes of its tensors and what it says about them, whose order is not fixed."""
+    tensors, about = load_tensors(run / FILE)
+    return {name: tensor.numpy().tobytes() for name, tensor in tensors.items()}, about
 
 
-@pytest.mark.parametrize("right", [True, False])
-def test_answers_all_of_one_sort_are_never_certain(right):
-    curve = fit_curve(np.linspace(0, 1, 50), np.full(50, right))
-    assert ((curve.rate(np.array([0.0, 0.5, 1.0])) > 0.5) == right).all()
-    assert 0 < min(curve.rates) <= max(curve.rates) < 1
+def test_the_models_are_written_to_one_file_and_the_checkpoint_is_removed(tmp_path, graph):
+    models = calibrated(tmp_path / "run", graph)
+    assert models is not None
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [FILE]
+    loaded = LinkModels.load(tmp_path / "run")
+    assert loaded is not None
+    assert loaded.weights == models.weights
+    assert loaded.weights.matrix.any()
+    assert loaded.missing == graph.valid.triple_count + graph.test.triple_count
 
 
-def test_a_saved_calibration_loads_unchanged(tmp_path):
-    made = Calibration({"embedding": {"1p": fit_curve(*drawn(1000))}})
-    made.save(tmp_path)
-    assert Calibration.load(tmp_path) == made
+def test_the_same_seed_gives_the_same_models_whatever_the_number_of_threads(tmp_path, graph):
+    threads = torch.get_num_threads()
+    calibrated(tmp_path / "a", graph)
+    try:
+        torch.set_num_threads(2)
+        calibrated(tmp_path / "b", graph)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    calibrated(tmp_path / "c", graph, seed=1)
+    one, same, other = (contents(tmp_path / name) for name in "abc")
+    assert one == same
+    assert one != other
 
 
-def test_modes_by_their_old_names_are_read_by_their_present_ones(tmp_path):
-    curve = {"scores": [0.0, 1.0], "rates": [0.2, 0.4], "answers": 9, "way": "platt"}
-    curves = {mode: {"1p": curve} for mode in ("vector", "scored", "both")}
-    (tmp_path / FILE).write_text(json.dumps({"format": 1, "curves": curves}))
-    assert tuple(Calibration.load(tmp_path).curves) == MODES
+def test_an_interrupted_calibration_goes_on_and_ends_with_the_same_models(tmp_path, graph, monkeypatch):
+    calibrated(tmp_path / "whole", graph)
+    monkeypatch.setattr(link_training, "CHECKPOINT_SECONDS", -1.0)
+    done = Counter[str]()
+
+    def kill(activity: str, _total: int, since: int) -> None:
+        done[activity] += since
+        if done["Training links"] == 9:
+            raise Killed
+
+    with pytest.raises(Killed):
+        calibrated(tmp_path / "parts", graph, progress=kill)
+    assert not (tmp_path / "parts" / FILE).exists()
+    assert LinkTraining.start(graph.train, 0, tmp_path / "parts" / STATE).done == 8
+    calibrated(tmp_path / "parts", graph)
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_a_missing_link_has_the_confidence_of_a_one_link_answer():
-    curve = Curve([0.0, 1.0], [0.25, 0.25], 9, "platt")
-    for mode in (LINKS, ENSEMBLE):
-        assert Calibration({LINKS: {"1p": curve}}).link_confidence(mode, 0.8) == 0.25
-        assert Calibration({}).link_confidence(mode, 0.8) == 0.8
+def test_progress_names_both_activities_and_ends_at_their_totals(tmp_path, graph):
+    totals, done = {}, Counter[str]()
+
+    def show(activity: str, total: int, since: int) -> None:
+        totals[activity] = total
+        done[activity] += since
+
+    calibrated(tmp_path / "run", graph, progress=show)
+    assert list(totals) == ["Training links", "Fitting weights"]
+    assert done["Training links"] == totals["Training links"]
+    assert done["Fitting weights"] <= totals["Fitting weights"]
 
 
-def test_in_embedding_mode_the_cosine_of_a_link_is_calibrated_or_halved_and_then_not_called_a_confidence():
-    cosines, curve = np.array([-0.5, 0.8]), Curve([-1, 1], [0.0, 0.5], 9, "platt")
-    calibration = Calibration({EMBEDDING: {"1p": curve}})
-    assert calibration.cosine_probability(cosines).tolist() == pytest.approx([0.125, 0.45])
-    assert calibration.link_confidence(EMBEDDING, 0.45) == 0.45
-    assert Calibration({}).cosine_probability(cosines).tolist() == [0.0, 0.4]
-    assert Calibration({}).link_confidence(EMBEDDING, 0.4) is None
+def test_a_graph_with_too_little_held_out_has_no_link_models(tmp_path):
+    graph = people(tmp_path, count=8, split="96/2/2")
+    assert calibrated(tmp_path / "run", graph) is None
+    assert list((tmp_path / "run").iterdir()) == []
 
 
-def test_without_a_file_there_is_no_confidence(tmp_path):
-    found = Calibration.load(tmp_path)
-    assert found.confidence("embedding", STRUCTURES[0].query, np.array([0.5])) is None
+def test_the_time_of_a_training_is_divided_between_cga_and_complex():
+    assert time_for_links(None) == (None, None)
+    minutes, seconds = time_for_links(10.0)
+    assert minutes == pytest.approx(10 * (1 - calibration.LINK_SHARE))
+    assert minutes + seconds / 60 == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize("text", ["{", "[]", json.dumps({"curves": {"embedding": {"1p": {"scores": []}}}})])
-def test_a_broken_file_is_reported(tmp_path, text):
-    (tmp_path / FILE).write_text(text)
-    with pytest.raises(FolderError):
-        Calibration.load(tmp_path)
-
-
-def test_a_general_query_takes_the_curve_of_the_structure_it_is_most_like():
-    known = [structure.short for structure in STRUCTURES]
-    assert [nearest_structure(structure.query, known) for structure in STRUCTURES] == known
-    assert nearest_structure(path(0, 0, 1, 2, 3), known) == "3p"
-    assert nearest_structure(inter(*(path(i, i) for i in range(6))), known) == "3i"
-    assert nearest_structure(Project(inter(path(0, 0), path(1, 1), path(2, 2)), 3), known) == "ip"
-    curve = Curve([0.0, 1.0], [0.0, 1.0], 2, "platt")
-    assert Calibration({"embedding": {"2p": curve}}).confidence("embedding", path(0, 0), np.array([0.25])) == 0.25
+def test_a_time_limit_shortens_the_training_of_complex_alone(tmp_path, graph, monkeypatch):
+    monkeypatch.setattr(link_training, "EPOCHS", 1_000)
+    totals = {}
+    calibrated(
+        tmp_path / "run", graph, seconds=0.01, progress=lambda activity, total, _: totals.update({activity: total})
+    )
+    pairs = len(link_training.LinkPairs.of(graph.train).heads)
+    assert totals["Training links"] < 1_000 * -(-pairs // 50)

@@ -1,39 +1,28 @@
+"""Link probabilities: a weighted sum of features, and the laws that it obeys."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import log
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from halfgraph.model.architecture import Architecture
-from halfgraph.model.encoder import Encoder
 from halfgraph.model.projection import PROJECTIONS
-from halfgraph.prediction.baselines import one_hot
+from halfgraph.prediction import link_predictor
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.link_fitting import FEATURES
-from halfgraph.prediction.link_predictor import (
-    CACHE,
-    LEAST_CACHED,
-    MOST_CACHED,
-    LinkPredictor,
-    LinkWeights,
-    _cache_size,
-)
-from small_graphs import Small
+from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_predictor import LinkPredictor
+from small_graphs import Small, smalls
+from small_links import links_of, random_complex, random_weights
 from small_models import SmallModel, small_model
 
-SOME = LinkWeights(
-    bias=-2.0,
-    cosine=3.0,
-    inverse_cosine=1.5,
-    level=0.3,
-    vote=0.2,
-    rules=0.15,
-    popularity=0.1,
-    is_tail=-0.3,
-    log_tail_count=0.25,
-    log_known_tails=0.4,
-    anchored_without_tail=1.7,
-)
+FEW = settings(max_examples=40)
+COLUMN = {name: column for column, name in enumerate(FEATURES)}
 
 
 @pytest.fixture(params=sorted(PROJECTIONS))
@@ -41,99 +30,126 @@ def model(request: pytest.FixtureRequest) -> SmallModel:
     return small_model(Architecture(projection=request.param, heads=2))
 
 
-def links_of(model: SmallModel, weights: LinkWeights = SOME) -> LinkPredictor:
-    return LinkPredictor(EmbeddingIndex.of(model.encoder.float()), model.graph, weights)
+@pytest.fixture
+def links(model: SmallModel) -> LinkPredictor:
+    graph = model.graph
+    index = EmbeddingIndex.of(model.encoder.float())
+    return LinkPredictor(index, random_complex(graph), graph, random_weights(graph))
 
 
-def test_cosines_of_both_directions_are_those_of_the_embeddings(model):
-    links, head, relation = links_of(model), 3, 2
-    features = links.features(head, relation)
-    vectors = links.vectors
-    with torch.no_grad():
-        ids = torch.full((len(vectors),), relation)
-        there = model.encoder.projection(vectors[head : head + 1], ids[:1])
-        back = model.encoder.projection(vectors, ids ^ 1)
-    assert features[:, 0] == pytest.approx(torch.cosine_similarity(there, vectors).numpy(), abs=1e-5)
-    assert features[:, 1] == pytest.approx(torch.cosine_similarity(back, vectors[head : head + 1]).numpy(), abs=1e-5)
-
-
-def test_log_odds_are_the_weighted_sum_of_the_features(model):
-    links = links_of(model)
-    weights = np.array([getattr(SOME, name) for name in FEATURES])
+def test_log_odds_are_the_weighted_sum_of_the_features_of_both_directions(links):
+    graph, weights = links.graph, links.weights
+    every = np.arange(graph.entity_count)
     for head, relation in ((0, 0), (3, 1), (5, 2)):
-        evidence = links.evidence(one_hot(head, len(links.vectors)), relation)
-        found = links.log_odds(np.array([head]), relation, evidence, anchored=True)[0].numpy()
-        assert found == pytest.approx(links.features(head, relation) @ weights + SOME.bias, abs=1e-4)
+        there, back = links.features(head, relation, every)
+        own = weights.matrix[links.sorts(relation, np.array([head]))[0]]
+        others = weights.matrix[links.sorts(relation ^ 1, every)]
+        constant = weights.bias + weights.offsets[relation // 2]
+        expected = there @ own + (back * others).sum(axis=1) + constant
+        found = links.log_odds(np.array([head]), relation)[0].numpy()
+        assert found == pytest.approx(expected, abs=1e-3)
         some = np.array([1, 4])
-        of_some = links.log_odds(np.array([head]), relation, evidence, some, anchored=True)[0].numpy()
-        assert of_some == pytest.approx(found[some], abs=1e-5)
-        likely = links.probabilities(np.array([head]), relation, evidence, some, anchored=True)[0].numpy()
-        assert likely == pytest.approx(1 / (1 + np.exp(-found[some])), abs=1e-5)
+        assert links.log_odds(np.array([head]), relation, some)[0].numpy() == pytest.approx(found[some], abs=1e-4)
+        likely = links.probabilities(np.array([head]), relation)[0].numpy()
+        unknown = np.setdiff1d(every, [*graph.tails_of(head, relation), head])
+        assert likely[unknown] == pytest.approx(1 / (1 + np.exp(-found[unknown])), abs=1e-5)
 
 
-def test_an_anchored_head_adds_its_weight_only_if_it_has_no_known_tail(model):
-    links = links_of(model)
-    for head in range(model.graph.entity_count):
-        for relation in range(model.graph.relation_count):
-            evidence = links.evidence(one_hot(head, len(links.vectors)), relation)
-            asked = links.log_odds(np.array([head]), relation, evidence, anchored=True)
-            more = asked - links.log_odds(np.array([head]), relation, evidence)
-            expected = 0.0 if len(model.graph.tails_of(head, relation)) else SOME.anchored_without_tail
-            assert more.numpy() == pytest.approx(expected, abs=1e-5)
+def test_heads_have_weights_by_the_number_of_their_known_tails():
+    triples = [(0, 0, tail) for tail in range(1, 8)] + [(1, 0, 2), (2, 0, 3), (2, 0, 4)]
+    links = links_of(Small(tuple(triples), (9,), 2).graph)
+    assert links.sorts(0).tolist() == [2, 1, 1, 0, 0, 0, 0, 0, 0]
+    only = replace(
+        links.weights, by_sort=tuple(tuple(np.eye(len(FEATURES))[COLUMN["constant"]] * sort) for sort in (0, 10, 100))
+    )
+    odds = replace(links, weights=replace(only, offsets=())).log_odds(np.array([0, 1, 3]), 0)
+    # 0 leads to many, 1 to one, 3 to none; to 2, 3 and 4 lead two, two and two, to 8 none.
+    assert odds[:, 8].tolist() == pytest.approx([100 + 5, 10 + 5, 5], abs=1e-3)
+    assert odds[:, 4].tolist() == pytest.approx([100 + 15, 10 + 15, 15], abs=1e-3)
 
 
-def test_tail_features_count_the_triples_with_this_tail(model):
-    links, count = links_of(model), model.graph.entity_count
-    for relation in range(model.graph.relation_count):
-        share, any_, often = links.popularity(relation)
-        counts = np.array([len(model.graph.tails_of(tail, relation ^ 1)) for tail in range(count)])
-        assert any_.tolist() == (counts > 0).tolist()
-        assert np.expm1(often) == pytest.approx(counts, abs=1e-4)
-        assert np.exp(share) == pytest.approx(counts / max(counts.sum(), 1), abs=1e-4)
-
-
-def test_heads_in_a_batch_have_the_log_odds_of_each_alone_hot(model):
-    links = links_of(model)
-    evidence = links.evidence(np.full(len(links.vectors), 0.5, np.float32), 1)
+def test_heads_in_a_batch_have_the_log_odds_of_each_alone(links):
     heads = np.array([2, 0, 6])
-    together = links.log_odds(heads, 1, evidence)
+    together = links.log_odds(heads, 1)
     for place, head in enumerate(heads):
-        alone = links.log_odds(np.array([head]), 1, evidence)[0]
-        assert together[place].numpy() == pytest.approx(alone.numpy(), abs=1e-5)
+        assert together[place].numpy() == pytest.approx(links.log_odds(np.array([head]), 1)[0].numpy(), abs=1e-4)
 
 
-def test_known_triples_pass_on_the_best_score_of_their_heads(model):
-    links, source = links_of(model), np.linspace(0.1, 1.0, model.graph.entity_count).astype(np.float32)
-    for relation in range(model.graph.relation_count):
-        known = links.evidence(source, relation).known
-        for tail in range(model.graph.entity_count):
-            heads = model.graph.tails_of(tail, relation ^ 1)
-            assert known[tail] == (source[heads].max() if len(heads) else 0.0)
+def test_missing_triples_shift_the_log_odds(links):
+    more = replace(links, missing=3.0).log_odds(np.array([0]), 1) - links.log_odds(np.array([0]), 1)
+    assert more.numpy() == pytest.approx(log(3), abs=1e-4)
 
 
-def test_votes_are_shares(model):
-    links = links_of(model)
-    votes = np.exp(links.evidence(one_hot(0, model.graph.entity_count), 0).vote) - 1e-4
-    assert votes.min() >= -1e-6
-    assert votes.max() <= 1 + 1e-5
+@FEW
+@given(smalls())
+def test_the_probability_of_a_triple_is_the_same_from_both_ends(small):
+    links, every = links_of(small.graph), np.arange(small.graph.entity_count)
+    for relation in range(0, small.relation_count, 2):
+        there = links.probabilities(every, relation).numpy()
+        assert there == pytest.approx(links.probabilities(every, relation ^ 1).numpy().T, abs=1e-5)
 
 
-def test_the_offset_of_a_relation_is_added(model):
-    offsets = tuple(0.5 * relation for relation in range(model.graph.relation_count))
-    links, evidence = links_of(model), links_of(model).evidence(one_hot(0, model.graph.entity_count), 1)
-    more = links.copy(replace(links.weights, offsets=offsets)).log_odds(np.array([0]), 1, evidence)
-    assert (more - links.log_odds(np.array([0]), 1, evidence)).numpy() == pytest.approx(0.5, abs=1e-5)
+@FEW
+@given(smalls(), st.data())
+def test_a_triple_has_one_probability_however_it_is_asked_for(small, data):
+    links, count = links_of(small.graph), small.graph.entity_count
+    head, tail = (data.draw(st.integers(0, count - 1)) for _ in range(2))
+    relation = data.draw(st.integers(0, small.relation_count - 1))
+    alone = links.probability(head, relation, tail)
+    assert 0.0 <= alone <= 1.0
+    assert (alone == 1.0) == ((head, relation, tail) in small.plain.edges)
+    if alone < 1.0:
+        row = links.probabilities(np.array([head]), relation)[0]
+        assert float(row[tail]) == pytest.approx(alone, abs=1e-5)
+        last = links.probabilities(np.array([head]), relation, slice(tail, count))[0]
+        assert float(last[0]) == pytest.approx(alone, abs=1e-5)
 
 
-def test_a_graph_may_have_fewer_triples_than_entities():
-    graph = Small(((38, 0, 39), (39, 2, 38)), (40,), 4).graph
-    encoder = Encoder(Architecture(dim=8, heads=2), graph, torch.Generator().manual_seed(0))
-    links = LinkPredictor(EmbeddingIndex.of(encoder), graph, SOME)
-    assert min(map(len, links.scratch)) >= 40
-    assert np.flatnonzero(links.evidence(one_hot(38, 40), 0).known).tolist() == [39]
+@FEW
+@given(smalls())
+def test_a_relation_without_loops_predicts_none_and_one_with_a_loop_may(small):
+    links, every = links_of(small.graph), np.arange(small.graph.entity_count)
+    for relation in range(small.relation_count):
+        loops = {head for head, own, tail in small.plain.edges if own == relation and head == tail}
+        likely = links.probabilities(every, relation).diagonal().numpy()
+        expected = np.array([bool(loops) and entity not in loops for entity in every])
+        assert ((likely > 0) == expected).all()
 
 
-def test_fewer_relations_are_cached_for_more_entities():
-    assert _cache_size(15_000) == MOST_CACHED
-    assert _cache_size(1_000_000) * 1_000_000 <= CACHE
-    assert _cache_size(100_000_000) == LEAST_CACHED
+def test_known_triples_are_left_out_of_what_is_missing(links):
+    for relation in range(links.graph.relation_count):
+        for head in range(links.graph.entity_count):
+            row = links.probabilities(np.array([head]), relation)[0].numpy()
+            known = links.graph.tails_of(head, relation)
+            assert not row[known].any()
+            assert row[np.setdiff1d(np.arange(len(row)), [*known, head])].all()
+
+
+def test_a_large_graph_has_the_same_log_odds(links, monkeypatch):
+    heads, tails = np.array([0, 3]), np.array([1, 4, 9])
+    expected = links.log_odds(heads, 1, tails)
+    monkeypatch.setattr(link_predictor, "LARGE", 0)
+    assert links.log_odds(heads, 1, tails).numpy() == pytest.approx(expected.numpy(), abs=1e-4)
+
+
+def test_rows_that_are_kept_are_those_computed_and_the_oldest_are_dropped(links, monkeypatch):
+    count = links.graph.entity_count
+    monkeypatch.setattr(link_predictor, "CACHE", 3 * count)
+    expected = {head: links._computed(np.array([head]), 0, slice(None))[0] for head in range(6)}
+    for heads in ([0, 1], [1, 2, 3], [0, 5, 4, 2], [3]):
+        found = links.probabilities(np.array(heads), 0)
+        assert found.numpy() == pytest.approx(np.stack([expected[head].numpy() for head in heads]), abs=1e-6)
+        assert len(links._rows) <= 3
+        found.zero_()  # the caller's own
+
+
+def test_threads_may_share_the_rows_that_are_kept(links, monkeypatch):
+    monkeypatch.setattr(link_predictor, "CACHE", 2 * links.graph.entity_count)
+    row, before = torch.zeros(links.graph.entity_count), sys.getswitchinterval()
+    try:
+        sys.setswitchinterval(1e-6)
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(lambda turn: links._remember({(turn, 0): row}), range(20_000)))
+    finally:
+        sys.setswitchinterval(before)
+    assert len(links._rows) <= 2

@@ -29,3 +29,13 @@ def test_an_example_that_counts_twice_is_as_two():
 
 def test_a_group_without_examples_adds_nothing():
     assert logistic(*_drawn(500), 3)[2][2] == pytest.approx(0.0, abs=1e-6)
+
+
+def test_true_examples_that_are_not_marked_are_reckoned_with():
+    features, true, ones, groups = _drawn(40_000)
+    marked = true * (np.random.default_rng(1).random(len(true)) < 0.4)
+    plain, aware = (logistic(features, marked, ones, groups, 2, labelled) for labelled in (1.0, 0.4))
+    whole = logistic(features, true, ones, groups, 2)
+    assert aware[0] == pytest.approx(whole[0], rel=0.15)
+    assert aware[1] + aware[2].mean() == pytest.approx(whole[1] + whole[2].mean(), abs=0.2)
+    assert plain[1] + plain[2].mean() < whole[1] + whole[2].mean() - 0.7

@@ -1,126 +1,119 @@
+"""The predictors of a run: its modes, its link models in one file, and how many triples are taken to be missing."""
+
 import json
+from math import log
 
 import numpy as np
 import pytest
+import torch
 
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
-from halfgraph.prediction.calibration_fitting import validation_questions
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.ensemble import EnsembleWeights, ProbabilityWeights
-from halfgraph.prediction.link_predictor import LinkWeights
-from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
-from halfgraph.prediction.predictors import FILE, PREDICTORS, FittedWeights, Predictors, fit_weights
+from halfgraph.prediction.modes import EMBEDDING, LINKS, MODES
+from halfgraph.prediction.predictors import FILE, LinkModels, Predictors, missing_share
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.run import new_encoder
-from small_runs import TINY, people
-
-PLAIN = EnsembleWeights(0.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, ProbabilityWeights(0.0, 1.0, 0.5, 0.0))
-FITTED = FittedWeights(LinkWeights(bias=-1.0, cosine=2.0, offsets=(0.5, 1.0)), {"1p": PLAIN})
+from halfgraph.training.run_folder import load_tensors, save_tensors
+from imported_graphs import made, tsv
+from small_links import link_models
+from small_runs import TINY, people, training_questions
 
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    return people(tmp_path_factory.mktemp("people"), count=120)
+    return people(tmp_path_factory.mktemp("people"), count=40)
 
 
 @pytest.fixture(scope="module")
 def predictors(graph: Graph) -> Predictors:
-    encoder = new_encoder(TINY, graph, 0, "cpu")
-    fitted = fit_weights(encoder, graph, validation_questions(graph, 0, 20), 0)
-    return Predictors(EmbeddingIndex.of(encoder), graph.train, fitted)
+    return Predictors(EmbeddingIndex.of(new_encoder(TINY, graph, 0, "cpu")), graph.train, link_models(graph.train))
 
 
-def test_what_was_fitted_comes_back_from_the_run_folder(tmp_path):
-    assert FittedWeights.load(tmp_path) is None
-    FITTED.save(tmp_path)
-    assert FittedWeights.load(tmp_path) == FITTED
+def test_link_models_come_back_from_the_run_folder(tmp_path, graph):
+    assert LinkModels.load(tmp_path) is None
+    models = link_models(graph.train)
+    models.save(tmp_path)
+    loaded = LinkModels.load(tmp_path)
+    assert loaded is not None
+    assert (loaded.weights, loaded.missing) == (models.weights, models.missing)
+    assert torch.equal(loaded.complex.entities, models.complex.entities)
+    assert torch.equal(loaded.complex.relations, models.complex.relations)
 
 
-def test_a_broken_file_says_how_to_make_it_again(tmp_path):
-    (tmp_path / FILE).write_text('{"edges": 3}')
-    with pytest.raises(FolderError, match="halfgraph calibrate"):
-        FittedWeights.load(tmp_path)
-
-
-def test_weights_of_another_version_are_not_taken_for_this_ones(tmp_path):
-    FITTED.save(tmp_path)
-    kept = json.loads((tmp_path / FILE).read_text())
-    (tmp_path / FILE).write_text(json.dumps({**kept, "format": 1}))
+@pytest.mark.parametrize(
+    "about",
+    [{"format": "0"}, {"weights": "[3]"}, {"weights": json.dumps({"bias": 1})}, {"weights": "{"}],
+    ids=["another format", "a list", "no weights", "no JSON"],
+)
+def test_models_of_another_version_say_how_to_make_them_again(tmp_path, graph, about):
+    link_models(graph.train).save(tmp_path)
+    tensors, kept = load_tensors(tmp_path / FILE)
+    save_tensors(tmp_path / FILE, tensors, {**kept, **about})
     with pytest.raises(FolderError, match="halfgraph calibrate RUN"):
-        FittedWeights.load(tmp_path)
+        LinkModels.load(tmp_path)
 
 
-def test_the_best_mode_that_was_fitted_is_the_default(predictors):
-    assert predictors.choose(None) == ENSEMBLE
+def test_a_broken_file_is_reported_as_one(tmp_path):
+    (tmp_path / FILE).write_text("no tensors")
+    with pytest.raises(FolderError, match=FILE):
+        LinkModels.load(tmp_path)
+
+
+def test_links_are_the_default_if_the_run_has_their_models(predictors):
+    assert predictors.choose(None) == LINKS
     assert Predictors(predictors.index, predictors.known).choose(None) == EMBEDDING
-    assert Predictors(predictors.index, predictors.known, FittedWeights(LinkWeights(), {})).choose(None) == LINKS
 
 
-def test_a_mode_that_was_not_fitted_is_refused_and_so_is_an_unknown_one(predictors):
+def test_a_mode_without_its_models_is_refused_and_so_is_an_unknown_one(predictors):
     bare = Predictors(predictors.index, predictors.known)
     with pytest.raises(SettingError, match="halfgraph calibrate RUN"):
         bare.choose(LINKS)
-    with pytest.raises(SettingError, match="Known: embedding, links, ensemble"):
-        bare.choose("magic")
+    with pytest.raises(SettingError, match="Known: embedding, links"):
+        bare.choose("ensemble")
 
 
-def test_every_mode_gives_every_entity_a_score(predictors, graph):
-    questions = validation_questions(graph, 0, 5)
-    for mode in MODES:
-        predictor = predictors.predictor(mode)
-        for some in questions:
-            scores = predictor.scores(some.structure, some.anchors, some.relations)
-            assert scores.shape == (len(some), graph.train.entity_count)
-            assert np.isfinite(scores).all()
-
-
-def test_one_query_has_the_scores_of_its_batch(predictors, graph):
-    some = next(one for one in validation_questions(graph, 0, 5) if one.structure == STRUCTURES[3])
-    query = some.structure.fill(some.anchors[0], some.relations[0])
-    cosines = predictors.predictor(EMBEDDING).scores(some.structure, some.anchors, some.relations)[0]
-    for mode in MODES:
-        alone = predictors.query_scores(mode, query, cosines)
-        assert alone == pytest.approx(
-            predictors.predictor(mode, likely=True).scores(some.structure, some.anchors, some.relations)[0], abs=1e-5
-        )
-
-
-def test_a_graph_without_a_split_has_nothing_to_fit_on(tmp_path):
-    from imported_graphs import made, tsv
-
-    graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
-    assert fit_weights(new_encoder(TINY, graph, 0, "cpu"), graph, [], 0) is None
-
-
-def test_every_mode_has_a_predictor():
-    assert tuple(PREDICTORS) == MODES
-
-
-def test_in_a_large_graph_batches_are_scored_as_single_queries_are(predictors, graph, monkeypatch):
-    monkeypatch.setattr("halfgraph.prediction.link_executor.LARGE", 0)
-    monkeypatch.setattr("halfgraph.prediction.link_executor.PROPOSED", 5)
-    differs = False
-    for some in validation_questions(graph, 0, 5):
-        cosines = predictors.predictor(EMBEDDING).scores(some.structure, some.anchors, some.relations)
-        for mode in MODES:
-            batch = predictors.predictor(mode, likely=True).scores(some.structure, some.anchors, some.relations)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_batch_is_scored_as_its_queries_are_one_by_one(predictors, graph, mode):
+    predictor = predictors.predictor(mode)
+    for some in training_questions(graph, STRUCTURES, 5):
+        scores = predictor.scores(some.structure, some.anchors, some.relations)
+        assert scores.shape == (len(some), graph.train.entity_count)
+        assert np.isfinite(scores).all()
+        if mode == LINKS:
             for row in range(len(some)):
-                alone = predictors.query_scores(mode, some.query(row), cosines[row])
-                assert batch[row] == pytest.approx(alone, abs=1e-5)
-            if mode == LINKS:  # and the proposals count: all entities but a few have known triples only
-                differs |= bool((np.count_nonzero(batch, axis=1) < graph.train.entity_count).any())
-    assert differs
+                assert (scores[row] == predictors.executor.scores(some.query(row))).all()
+                assert scores[row, some.answers[row]] == pytest.approx(1.0)
 
 
-def test_weights_of_format_4_are_read(tmp_path):
-    links = {"bias": -1.0, "cosine": 2.0, "back": 0.1, "level": 0.2, "vote": 0.3, "rules": 0.4, "popularity": 0.5}
-    links |= {"ends": 0.6, "often": 0.7, "breadth": 0.8, "asked": 0.9, "offsets": [0.5, 1.0]}
-    both = {"bias": 0.1, "edges": 0.2, "vector": 0.3, "low": 0.4, "ties": 0.5, "edges_level": 0.6, "vector_level": 0.7}
-    both["chance"] = {"bias": 1.1, "evidence": 1.2, "edges_level": 1.3, "vector_level": 1.4}
-    (tmp_path / FILE).write_text(json.dumps({"format": 4, "edges": links, "both": {"1p": both}}))
-    fitted = FittedWeights.load(tmp_path)
-    assert fitted is not None
-    assert fitted.links == LinkWeights(-1.0, 2.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, (0.5, 1.0))
-    probability = ProbabilityWeights(1.1, 1.2, 1.3, 1.4)
-    assert fitted.ensemble == {"1p": EnsembleWeights(0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, probability)}
+def test_a_view_lacks_what_was_held_out_and_the_whole_graph_is_taken_to_lack_as_large_a_share(graph):
+    whole, train = graph.whole.triple_count, graph.train.triple_count
+    assert missing_share(graph, "train") == (whole - train) / whole
+    assert missing_share(graph, "whole") == missing_share(graph, "train")
+
+
+def test_more_missing_triples_shift_all_log_odds_alike(predictors, graph):
+    odds = {}
+    for share in (0.1, 0.2):
+        own = Predictors(predictors.index, graph.train, predictors.models, share).links
+        assert own.missing == pytest.approx(graph.train.triple_count * share / (1 - share) / 10)
+        odds[share] = own.log_odds(np.array([0, 1]), 0).numpy()
+    assert odds[0.2] - odds[0.1] == pytest.approx(log(0.25 / (1 / 9)), abs=1e-4)
+
+
+def test_a_graph_without_a_split_is_taken_to_lack_a_triple_at_least(tmp_path):
+    graph = made(tmp_path, tsv([("a", "r", "b"), ("b", "r", "c")]))
+    assert missing_share(graph, "whole") == 0.0
+    index = EmbeddingIndex.of(new_encoder(TINY, graph, 0, "cpu"))
+    predictors = Predictors(index, graph.train, link_models(graph.train, missing=5), missing_share(graph, "whole"))
+    assert predictors.links.missing == 1 / 5
+
+
+def test_without_models_witnesses_are_found_by_cosines(predictors, graph):
+    bare = Predictors(predictors.index, graph.train)
+    some = training_questions(graph, STRUCTURES[:1], 3)[0]
+    for row in range(len(some)):
+        (step,) = bare.witness(some.query(row), int(some.answers[row])).steps
+        assert step.known
+        others = [entity for entity in range(graph.train.entity_count) if entity != some.answers[row]]
+        assert 0 < max(bare.witness(some.query(row), entity).steps[0].probability for entity in others) <= 1

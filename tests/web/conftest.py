@@ -13,7 +13,9 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, expect, sync_playwright
+
+from small_runs import SMALL_LINKS
 
 CHROMIUM = Path("/usr/bin/chromium")
 ROOT = Path(__file__).resolve().parents[2]
@@ -24,7 +26,8 @@ PATIENCE = 120  # seconds for the server to come up
 
 def halfgraph(*words: str) -> None:
     """Run a command that must succeed."""
-    done = subprocess.run([HALFGRAPH, *words], capture_output=True, text=True, check=False)
+    script = f"{SMALL_LINKS}; from halfgraph.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", script, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -95,6 +98,7 @@ class Visit:
     def watch(self) -> "Visit":
         """Record the requests and errors of the page."""
         self.page.set_default_timeout(15_000)
+        expect.set_options(timeout=15_000)  # the first answer of a worker compiles kernels
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
         self.page.on("console", self.heard)

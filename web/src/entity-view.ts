@@ -4,7 +4,7 @@ import { entity, entityAddress, ApiError } from "./api";
 import * as icons from "./icons";
 import { toEntity } from "./url-state";
 import { PageElement } from "./page-element";
-import type { EntityPage, Neighbours } from "./types";
+import type { EntityPage, RelatedEntities } from "./types";
 import { count, many } from "./format";
 
 const FIRST = 12;
@@ -97,7 +97,7 @@ export class EntityView extends PageElement {
       ${more ? html`<p class="more"><button @click=${() => this.#load(MORE)}>Show more neighbours</button></p>` : nothing}`;
   }
 
-  #group(group: Neighbours) {
+  #group(group: RelatedEntities) {
     const left = group.count - group.others.length;
     return html`<div>
       <dt>${group.relation.label} <span class="type">${group.count > 1 ? count(group.count) : ""}</span></dt>

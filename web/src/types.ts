@@ -23,7 +23,7 @@ export interface KnownAnswer {
   row: Record<string, Cell>;
 }
 
-/** A predicted answer. The confidence is the share of such answers that are right, absent if not measured. */
+/** A predicted answer. The confidence is the probability that it is right, absent in the mode embedding. */
 export interface PredictedAnswer {
   entity: string;
   label: string;
@@ -115,7 +115,7 @@ export interface VariableBinding {
   type: string | null;
 }
 
-/** A triple of a witness; the confidence of a missing one is null if it was not measured. */
+/** A triple of a witness; the confidence of a missing one is null if the run has no link models. */
 export interface WitnessTriple {
   subject: NamedEntity;
   predicate: NamedEntity;
@@ -173,7 +173,7 @@ export interface ExampleList {
 }
 
 /** The neighbours of an entity by one relation: the first few, and their number. */
-export interface Neighbours {
+export interface RelatedEntities {
   relation: NamedEntity;
   others: NamedEntity[];
   count: number;
@@ -191,8 +191,8 @@ export interface EntityPage {
   label: string;
   type: string;
   degree: number;
-  out: Neighbours[];
-  in: Neighbours[];
+  out: RelatedEntities[];
+  in: RelatedEntities[];
   literals: LiteralValue[];
 }
 

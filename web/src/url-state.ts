@@ -6,7 +6,7 @@ export interface UrlState extends Question {
 }
 
 export const TOP = 10;
-const RENAMED: Record<string, string> = { vector: "embedding", scored: "links", both: "ensemble" }; // in older links
+const RENAMED: Record<string, string> = { vector: "embedding", scored: "links", both: "links", ensemble: "links" }; // in older links
 
 /** The state in a URL; by default an empty query. */
 export function read(hash = location.hash): UrlState {

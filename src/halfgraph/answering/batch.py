@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.predicted_rows import PredictedRows, Ranked
 from halfgraph.answering.schema import Answers, KnownAnswer
-from halfgraph.answering.store_rows import EntityNames
-from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
+from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.query.exact import Ragged
 from halfgraph.query.program import QueryBatch, compile_query
@@ -71,33 +70,25 @@ class BatchAnswers:
     """Answers groups of queries by embedding."""
 
     index: EmbeddingIndex
-    names: EntityNames
     predicted_rows: PredictedRows
 
-    def answers(self, group: QueryGroup, known: Sequence[KnownRows], top: int, any_type: bool) -> Iterator[Answers]:
+    def answers(self, group: QueryGroup, known: Sequence[KnownRows], top: int) -> Iterator[Answers]:
         """Yield the answers of each query: its known rows, then the best other entities."""
-        target = group.reading.target
-        best = self._best(group.batch.tree(), Ragged.of([rows.entities for rows in known]), top, any_type)
+        best = self._best(group.batch.tree(), Ragged.of([rows.entities for rows in known]), top)
         for rows, ranked in zip(known, best, strict=True):
-            predicted = self.predicted_rows.answers(EMBEDDING, group.reading.query, ranked)
-            yield Answers(rows.variables, rows.answers, predicted, target=target)
+            predicted = self.predicted_rows.answers(EMBEDDING, ranked)
+            yield Answers(rows.variables, rows.answers, predicted, target=group.reading.target)
 
     @torch.no_grad()
-    def _best(self, query: Query, known: Ragged, count: int, any_type: bool) -> list[Ranked]:
-        types = self.names.graph.types
+    def _best(self, query: Query, known: Ragged, count: int) -> list[Ranked]:
         vectors = [F.normalize(one, dim=-1) for one in self.index.encoder.encode(disjuncts(without_negation(query)))]
-        best: list[Ranked] = [[] for _ in range(len(known))]
-        chosen = np.full(len(known), -1) if any_type else answer_types(self.index.encoder, types, query, known)
-        for type_id in np.unique(chosen).tolist():
-            among, members = self.names.of_type(None if type_id < 0 else type_id), np.flatnonzero(chosen == type_id)
-            for chunk in np.array_split(members, -(-len(members) * (among.stop - among.start) // MOST_COSINES)):
-                scores = self._scores(vectors, chunk, among)
-                ranked = top_entities(scores, count, first=among.start, without=[known[row] for row in chunk])
-                for row, entities in zip(chunk, ranked, strict=True):
-                    best[row] = entities
+        best: list[Ranked] = []
+        for rows in np.array_split(np.arange(len(known)), -(-len(known) * len(self.index.vectors) // MOST_COSINES)):
+            without = [known[row] for row in rows]
+            best += top_entities(self._scores(vectors, rows), count, first=0, without=without)
         return best
 
-    def _scores(self, vectors: Sequence[torch.Tensor], rows: NDArray[np.int64], among: slice) -> torch.Tensor:
-        chosen, entities = torch.from_numpy(rows), self.index.vectors[among].t()
+    def _scores(self, vectors: Sequence[torch.Tensor], rows: NDArray[np.int64]) -> torch.Tensor:
+        chosen, entities = torch.from_numpy(rows), self.index.vectors.t()
         scores = [one[chosen if len(one) > 1 else torch.zeros_like(chosen)] @ entities for one in vectors]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)

@@ -22,10 +22,10 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
-from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.prediction.predictors import FittedWeights, Predictors
+from halfgraph.prediction.predictors import LinkModels, Predictors, missing_share
+from halfgraph.query.tree import type_of
 from halfgraph.sparql.read import Reading, request_of, undrawn
 from halfgraph.sparql.syntax_tree import Select, every_value
 from halfgraph.sparql.templates import Templates
@@ -39,14 +39,14 @@ LARGE = 200_000  # entities from which on several torch threads are faster than 
 
 @dataclass(frozen=True)
 class Engine:
-    """Answers queries with a graph and a model of it; `view` names the triples that count as known."""
+    """Answers queries with a graph and models of it; `view` names the triples that count as known."""
 
     graph: Graph
     index: EmbeddingIndex
     view: str = "whole"
     time_limit: float | None = None  # seconds for a query of the store
-    calibration: Calibration = field(default_factory=lambda: Calibration({}), repr=False)
-    fitted: FittedWeights | None = field(default=None, repr=False)
+    models: LinkModels | None = field(default=None, repr=False)
+    missing: float | None = None  # share of all triples that the known ones are taken to lack; default: as held out
 
     @classmethod
     def load(
@@ -57,10 +57,13 @@ class Engine:
         view: str = "whole",
         *,
         time_limit: float | None = None,
+        missing: float | None = None,
     ) -> "Engine":
         """Load the engine of a trained run."""
+        if missing is not None and not 0 < missing < 1:
+            raise SettingError("--missing", f"must be a share between 0 and 1, found {missing:g}")
         index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
-        return cls(graph, index, view, time_limit, Calibration.load(run), FittedWeights.load(run))
+        return cls(graph, index, view, time_limit, LinkModels.load(run), missing)
 
     @cached_property
     def templates(self) -> Templates:
@@ -81,19 +84,20 @@ class Engine:
 
     @cached_property
     def predictors(self) -> Predictors:
-        return Predictors(self.index, self.known, self.fitted)
+        missing = missing_share(self.graph, self.view) if self.missing is None else self.missing
+        return Predictors(self.index, self.known, self.models, missing, self.store.members, self.graph.untyped())
 
     @cached_property
     def predicted_rows(self) -> PredictedRows:
-        return PredictedRows(self.index, self.predictors, self.store, self.names, self.calibration)
+        return PredictedRows(self.index, self.predictors, self.store, self.names)
 
     @cached_property
     def explainer(self) -> Explainer:
-        return Explainer(self.index, self.names, self.calibration)
+        return Explainer(self.index, self.names, self.predictors)
 
     @cached_property
     def batches(self) -> BatchAnswers:
-        return BatchAnswers(self.index, self.names, self.predicted_rows)
+        return BatchAnswers(self.index, self.predicted_rows)
 
     def ask(
         self,
@@ -102,7 +106,6 @@ class Engine:
         *,
         mode: str | None = None,
         min_confidence: float | None = None,
-        any_type: bool = False,
         explain: bool = True,
     ) -> Answers:
         """Return the answers to a SPARQL query; a note says why if nothing can be predicted."""
@@ -116,18 +119,13 @@ class Engine:
             notes = [f"No predictions: {reason}"]
             return Answers(known.variables, known.answers, [], Explanation(), notes, mode, _since(start))
         with self._threads():
-            encoded = EncodedVariables.of(self.index.encoder, reading.query)
-            entities = known.entities
-            predicted = self.predicted_rows.predict(mode, reading, encoded.target, entities, top, any_type=any_type)
-            explanation = (
-                self._explanation(encoded, is_empty=not known.answers and not len(entities))
-                if explain
-                else Explanation()
-            )
-            conditions = undrawn(request_of(text, self.graph), reading) if explain else ()
+            predicted = self.predicted_rows.predict(mode, reading, known.entities, top)
+            explanation = Explanation()
+            if explain:
+                is_empty = not known.answers and not len(known.entities)
+                explanation = self._explanation(text, reading, is_empty=is_empty)
         if min_confidence is not None:
             predicted = [answer for answer in predicted if (answer.confidence or 0.0) >= min_confidence]
-        explanation = replace(explanation, conditions=conditions)
         return Answers(known.variables, known.answers, predicted, explanation, [], mode, _since(start), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
@@ -138,17 +136,15 @@ class Engine:
             raise reading
         number = self.names.resolve(entity)
         known = self._is_known(text, reading, number)
-        embeddings = EncodedVariables.of(self.index.encoder, reading.query).target
-        exact_score = float(self.predicted_rows.scores(mode, reading.query, embeddings)[number])
-        score = round(exact_score, 4)
-        rates = None if known else self.calibration.confidence(mode, reading.query, np.array([score]))
-        confidence = None if rates is None else round(float(rates[0]), 4)
+        exact_score = float(self.predicted_rows.scores(mode, reading.query)[number])
+        score, confidence = self.predicted_rows.shown(mode, exact_score)
         against = None if known else self.predicted_rows.violated(reading, number)
-        if not known and mode != EMBEDDING and not exact_score:
-            against = against or "its probability is 0"
-        answer = ExplainedAnswer(*self.names.described(number), known, score, confidence, against)
-        bound = self.predictors.witness(mode, reading.query, number, self.calibration)
-        return self.explainer.witness(reading.query, answer, bound, mode)
+        excluded = not exact_score if mode != EMBEDDING else exact_score == -np.inf
+        if excluded and not known:
+            against = against or ("it has another type" if mode == EMBEDDING else "its probability is 0")
+        shown = (None if score == -np.inf else score), (None if known else confidence)
+        answer = ExplainedAnswer(*self.names.described(number), known, *shown, against)
+        return self.explainer.witness(reading.query, answer, self.predictors.witness(reading.query, number))
 
     def ask_batch(
         self,
@@ -157,7 +153,6 @@ class Engine:
         *,
         mode: str | None = None,
         min_confidence: float | None = None,
-        any_type: bool = False,
     ) -> list[Answers | HalfgraphError]:
         """Return the answers to many queries, without explanations; in the place of a query that fails, its error."""
         start = time.perf_counter()
@@ -166,27 +161,25 @@ class Engine:
         answers: dict[int, Answers | HalfgraphError] = {}
         if mode == EMBEDDING and min_confidence is None:
             with self._threads():
-                answers = self._ask_together(texts, top, any_type)
+                answers = self._ask_together(texts, top)
         for index, text in enumerate(texts):
             if index not in answers:
                 try:
-                    answers[index] = self.ask(
-                        text, top, mode=mode, min_confidence=min_confidence, any_type=any_type, explain=False
-                    )
+                    answers[index] = self.ask(text, top, mode=mode, min_confidence=min_confidence, explain=False)
                 except OF_ONE_TEXT as error:
                     answers[index] = error
         seconds = round(_since(start) / max(len(texts), 1), 6)
         found = (answers[index] for index in range(len(texts)))
         return [replace(one, seconds=seconds) if isinstance(one, Answers) else one for one in found]
 
-    def _ask_together(self, texts: Sequence[str], top: int, any_type: bool) -> dict[int, Answers | HalfgraphError]:
+    def _ask_together(self, texts: Sequence[str], top: int) -> dict[int, Answers | HalfgraphError]:
         """The answers, by the index of the text, of those queries that can be answered in groups."""
         read, known = [], {}
         answers: dict[int, Answers | HalfgraphError] = {}
         for index, text in enumerate(texts):
             try:
                 template, names = self.templates.template(text)
-                if not template.reading.conditions.elements:
+                if not template.reading.conditions.elements and type_of(template.reading.query) is None:
                     known[index] = self._known(text, template.reading)
                     read.append((index, template, names))
             except TimeLimit as error:
@@ -195,7 +188,7 @@ class Engine:
                 continue  # `ask` answers it exactly, or raises the error
         for group in group_queries(read):
             rows = [known[index] for index in group.indexes]
-            answers |= zip(group.indexes, self.batches.answers(group, rows, top, any_type), strict=True)
+            answers |= zip(group.indexes, self.batches.answers(group, rows, top), strict=True)
         return answers
 
     def _threads(self) -> AbstractContextManager[None]:
@@ -241,16 +234,18 @@ class Engine:
             return
         if not 0 <= min_confidence <= 1:
             raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
-        if mode not in self.calibration.curves:
-            problem = f"this run has no calibration for the mode {mode}"
-            raise SettingError("--min-confidence", problem, advice="Calibrate it with: halfgraph calibrate RUN")
+        if mode == EMBEDDING:
+            advice = "Leave out --mode." if self.models else "Fit it with: halfgraph calibrate RUN"
+            raise SettingError("--min-confidence", "the mode embedding has scores, but no confidence", advice=advice)
 
-    def _explanation(self, encoded: EncodedVariables, *, is_empty: bool) -> Explanation:
+    def _explanation(self, text: str, reading: Reading, *, is_empty: bool) -> Explanation:
+        encoded = EncodedVariables.of(self.index.encoder, reading.query)
         nodes, edges = self.explainer.graph(encoded)
-        if not is_empty:
-            return Explanation(nodes, edges)
-        emptiness = Emptiness(self.store, self.names, self.predictors.triples)
-        return Explanation(nodes, edges, emptiness.why(encoded.query, encoded.names[id(encoded.query)]))
+        empty = None
+        if is_empty:
+            emptiness = Emptiness(self.store, self.names, self.predictors.links.triples)
+            empty = emptiness.why(encoded.query, encoded.names[id(encoded.query)])
+        return Explanation(nodes, edges, empty, undrawn(request_of(text, self.graph), reading))
 
 
 def _since(start: float) -> float:

@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from halfgraph.answering import schema
+from halfgraph.answering.predicted_rows import rounded
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
-from halfgraph.prediction.calibration import Calibration
 from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.predictors import Predictors
 from halfgraph.prediction.witness import BoundWitness, Step
 from halfgraph.query.patterns import variable_names
 from halfgraph.query.rewriting import disjuncts, without_negation
@@ -29,6 +30,7 @@ from halfgraph.query.tree import (
     positive_parts,
     type_of,
 )
+from halfgraph.sparql.syntax_tree import RDF_TYPE
 
 LIKELY = 3  # entities shown for a variable
 NONE = np.empty(0, dtype=np.int32)
@@ -88,7 +90,7 @@ class Explainer:
 
     index: EmbeddingIndex
     names: EntityNames
-    calibration: Calibration
+    predictors: Predictors
 
     def graph(self, encoded: EncodedVariables) -> tuple[list[schema.QueryNode], list[schema.QueryEdge]]:
         """Return the query as nodes and edges, with likely entities and attention."""
@@ -138,7 +140,7 @@ class Explainer:
             )
         return described
 
-    def witness(self, query: Query, answer: schema.ExplainedAnswer, bound: BoundWitness, mode: str) -> schema.Witness:
+    def witness(self, query: Query, answer: schema.ExplainedAnswer, bound: BoundWitness) -> schema.Witness:
         """Return the witness of an answer with names and confidences."""
         names = variable_names(query)
         entities = {names[node]: entity for node, entity in bound.entities.items() if node in names}
@@ -148,15 +150,42 @@ class Explainer:
             for name in order
             if name in entities and name != names[id(query)]
         ]
-        return schema.Witness(answer, bindings, [self._triple(step, mode) for step in bound.steps])
+        triples = [*map(self._triple, bound.steps), *self._types(query, bound)]
+        return schema.Witness(answer, bindings, triples, [] if answer.known else self._other_ways(names, bound))
 
-    def _triple(self, step: Step, mode: str) -> schema.WitnessTriple:
+    def _types(self, query: Query, bound: BoundWitness) -> list[schema.WitnessTriple]:
+        """The type statements that the query asks for, of the entities of the witness."""
+        triples = []
+        for node in nodes(query, negated=False):
+            type_id, entity = type_of(node), bound.entities.get(id(node))
+            if type_id is not None and entity is not None:
+                probability = float(self.predictors.types.probabilities(type_id)[entity])
+                known = probability >= 1
+                ends = (
+                    self.names.entity(entity),
+                    schema.NamedEntity(RDF_TYPE, "type"),
+                    self.names.type_entity(type_id),
+                )
+                triples.append(schema.WitnessTriple(*ends, known, None if known else self._shown(probability)))
+        return triples
+
+    def _other_ways(self, names: Mapping[int, str], bound: BoundWitness) -> list[str]:
+        """Say which other entities a variable may stand for, since their ways add to the confidence."""
+        notes = []
+        for node, ways in bound.others.items():
+            listed = [f"{self.names.entity(entity).label} ({schema.percent(way)})" for entity, way in ways]
+            notes += [f"?{names[node]} may also be {', '.join(listed)}."] if listed and node in names else []
+        return notes
+
+    def _shown(self, probability: float) -> float | None:
+        return None if self.predictors.models is None else rounded(probability)
+
+    def _triple(self, step: Step) -> schema.WitnessTriple:
         """A step as a triple, in the direction of the graph's triples."""
         relation = int(step.node.relation)
         ends = [self.names.entity(step.head), self.names.entity(step.tail)]
         subject, object_ = reversed(ends) if relation & 1 else ends
-        confidence = None if step.known else self.calibration.link_confidence(mode, step.probability)
-        confidence = None if confidence is None else round(confidence, 4)
+        confidence = None if step.known else self._shown(step.probability)
         return schema.WitnessTriple(
             subject, self.names.relation(relation), object_, step.known, confidence, step.negated
         )

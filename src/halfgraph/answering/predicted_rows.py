@@ -7,23 +7,27 @@ from itertools import compress
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from halfgraph.answering.schema import PredictedAnswer
 from halfgraph.answering.store_rows import EntityNames, GraphStore
-from halfgraph.prediction.calibration import Calibration
-from halfgraph.prediction.embedding import EmbeddingIndex, answer_types, top_entities
+from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import Predictors
-from halfgraph.query.exact import Ragged
-from halfgraph.query.tree import Anchor, Query, type_of
+from halfgraph.query.rewriting import disjuncts, without_negation
+from halfgraph.query.tree import Query, type_of
 from halfgraph.sparql.filters import AT_ONCE, passes_filters
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.read import Reading
 from halfgraph.sparql.syntax_tree import Group, Select
 from halfgraph.sparql.writer import write
 
+LEAST_CERTAIN, MOST_CERTAIN = 0.0001, 0.9999  # a prediction is never shown as impossible or certain
 Ranked = list[tuple[int, float]]  # entities with their scores, best first
+
+
+def rounded(probability: float) -> float:
+    """Return the probability of a prediction as it is shown; only one of exactly 0 is shown as such."""
+    return min(max(round(probability, 4), LEAST_CERTAIN), MOST_CERTAIN) if probability else 0.0
 
 
 @dataclass(frozen=True)
@@ -34,35 +38,40 @@ class PredictedRows:
     predictors: Predictors
     store: GraphStore
     names: EntityNames
-    calibration: Calibration
 
-    def scores(self, mode: str, query: Query, embeddings: Tensor) -> NDArray[np.float32]:
+    def scores(self, mode: str, query: Query) -> NDArray[np.float32]:
         """Score every entity by a mode: (entities,)."""
-        cosines = self.index.scores(embeddings, self.names.of_type(None)).cpu().numpy()
-        return self.predictors.query_scores(mode, query, cosines)
+        if mode != EMBEDDING:
+            return self.predictors.executor.scores(query)
+        with torch.no_grad():
+            embeddings = torch.cat(self.index.encoder.encode(disjuncts(without_negation(query))))
+        cosines = self.index.scores(embeddings, slice(None)).cpu().numpy()
+        type_id = type_of(query)
+        if type_id is not None:
+            others = np.ones(len(cosines), dtype=bool)
+            others[self.store.members(type_id)] = False
+            cosines[others] = -np.inf
+        return cosines
 
-    def predict(
-        self, mode: str, reading: Reading, embeddings: Tensor, known: NDArray[np.int32], top: int, *, any_type: bool
-    ) -> list[PredictedAnswer]:
+    def predict(self, mode: str, reading: Reading, known: NDArray[np.int32], top: int) -> list[PredictedAnswer]:
         """Return the best entities that are not known answers and that no condition of the query excludes."""
-        among = self.names.of_type(None if any_type else self._answer_type(reading.query, known))
         count = len(self.names.graph.entities) if reading.conditions.elements else top
-        if mode == EMBEDDING:
-            ranked = self.index.nearest(embeddings, count, among=among, without=known)
-        else:
-            scores = torch.from_numpy(self.scores(mode, reading.query, embeddings)[among])
-            ranked = top_entities(scores[None], count, first=among.start, without=[known])[0]
-        return self.answers(mode, reading.query, self._filter(reading, ranked, top))
+        scores = torch.from_numpy(self.scores(mode, reading.query))
+        if mode != EMBEDDING:
+            scores[scores <= 0] = -torch.inf
+        ranked = top_entities(scores[None], count, first=0, without=[known])[0]
+        return self.answers(mode, self._filter(reading, ranked, top))
 
-    def answers(self, mode: str, query: Query, ranked: Ranked) -> list[PredictedAnswer]:
-        """Return ranked entities with names and, if it was measured, confidence."""
-        scores = [round(score, 4) for _, score in ranked]
-        rates = self.calibration.confidence(mode, query, np.array(scores))
-        confidences = [None] * len(ranked) if rates is None else [round(rate, 4) for rate in rates.tolist()]
-        return [
-            PredictedAnswer(*self.names.described(number), score, confidence)
-            for (number, _), score, confidence in zip(ranked, scores, confidences, strict=True)
-        ]
+    def answers(self, mode: str, ranked: Ranked) -> list[PredictedAnswer]:
+        """Return ranked entities with names, scores and confidences."""
+        return [PredictedAnswer(*self.names.described(number), *self.shown(mode, score)) for number, score in ranked]
+
+    def shown(self, mode: str, score: float) -> tuple[float, float | None]:
+        """Return a score as it is shown, and the confidence: the same number, in the mode that has probabilities."""
+        if mode == EMBEDDING:
+            return round(score, 4), None
+        probability = rounded(score)
+        return probability, probability
 
     def _filter(self, reading: Reading, ranked: Ranked, wanted: int) -> Ranked:
         """Return the first entities for which the store confirms the conditions of the query."""
@@ -85,22 +94,10 @@ class PredictedRows:
 
     def violated(self, reading: Reading, entity: int) -> str | None:
         """Return the first condition of the query that an entity violates, or None."""
-        graph, target, stated = self.names.graph, reading.target, type_of(reading.query)
-        short = Prefixes.of(graph).short
-        if stated is not None and entity not in range(*self.names.of_type(stated).indices(len(graph.entities))):
-            known_as = self.names.described(entity)[2]
-            return (
-                f"?{target} a {short(graph.namer.iri(graph.types.names[stated]))} (predictions know it as {known_as})"
-            )
-        elements = reading.conditions.elements
+        target, short, elements = reading.target, Prefixes.of(self.names.graph).short, reading.conditions.elements
         if elements and self.names.described(entity)[0].startswith("_:"):
             return "the store cannot test a blank node"
         for count, element in enumerate(elements, 1):
             if not self._passes(target, Group(elements[:count]), [entity])[0]:
                 return write(element, short)
         return None
-
-    def _answer_type(self, query: Query, known: NDArray[np.int32]) -> int | None:
-        if isinstance(query, Anchor):
-            return None
-        return int(answer_types(self.index.encoder, self.names.graph.types, query, Ragged.of([known]))[0])

@@ -69,7 +69,7 @@ class KnownAnswer(NamedEntity):
 
 @dataclass(frozen=True)
 class PredictedAnswer(NamedEntity):
-    """A predicted answer. The confidence is the share of such answers that are right, absent if not measured."""
+    """A predicted answer. The confidence is the probability that it is right, absent in the mode embedding."""
 
     type: str
     score: float
@@ -222,7 +222,9 @@ class ExplainedAnswer(NamedEntity):
         """Say whether the entity is an answer, and why not."""
         if self.known or self.against is not None:
             return f"{self.label} is {'known' if self.known else f'not an answer: {self.against}'}"
-        return f"{self.label} is predicted" + ("" if self.confidence is None else f", confidence {self.confidence:.0%}")
+        return f"{self.label} is predicted" + (
+            "" if self.confidence is None else f", confidence {percent(self.confidence)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -237,7 +239,7 @@ class VariableBinding:
 
 @dataclass(frozen=True)
 class WitnessTriple:
-    """A triple of a witness; the confidence of a missing one is null if it was not measured."""
+    """A triple of a witness; the confidence of a missing one is null if the run has no link models."""
 
     subject: NamedEntity
     predicate: NamedEntity
@@ -264,16 +266,23 @@ class Witness:
         return table(("", "subject", "relation", "object"), rows) + paragraphs([self.answer.verdict, *self.notes])
 
 
+def percent(confidence: float) -> str:
+    """Return a confidence as a person reads it: whole percents, but never 0 or 100 for what is uncertain."""
+    if confidence < 0.01:
+        return "< 1%"
+    return "> 99%" if confidence > 0.99 else f"{confidence:.0%}"
+
+
 def certainty(answer: PredictedAnswer) -> str:
-    """Return the confidence of an answer as text, or its score if no confidence was measured."""
-    return f"{answer.score:.3f}" if answer.confidence is None else f"{answer.confidence:.0%}"
+    """Return the confidence of an answer as text, or its score if it has none."""
+    return f"{answer.score:.3f}" if answer.confidence is None else percent(answer.confidence)
 
 
 def status(triple: WitnessTriple) -> str:
     """Say whether a triple is in the graph."""
     if triple.negated:
         return "in the graph, but excluded" if triple.known else "not in the graph, as required"
-    confidence = "" if triple.confidence is None else f", confidence {triple.confidence:.0%}"
+    confidence = "" if triple.confidence is None else f", confidence {percent(triple.confidence)}"
     return "in the graph" if triple.known else f"missing{confidence}"
 
 

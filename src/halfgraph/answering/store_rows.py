@@ -20,7 +20,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import Ask, Select, columns
+from halfgraph.sparql.syntax_tree import RDF_TYPE, Ask, Iri, Select, Triple, Variable, columns, select
 from halfgraph.sparql.writer import write
 
 MOST_CACHED = 100_000  # names
@@ -28,12 +28,15 @@ MOST_CACHED = 100_000  # names
 
 def query_json(store: Store, text: str) -> bytes:
     """Return the store's answer to a SELECT or ASK query as SPARQL JSON results."""
+    result: Any = None
     try:
         result = store.query(text)
+        assert isinstance(result, QueryBoolean | QuerySolutions)
+        return result.serialize(format=QueryResultsFormat.JSON) or b""
     except (SyntaxError, RuntimeError) as error:
         raise SparqlError(f"the store cannot answer this: {error}", feature="syntax") from error
-    assert isinstance(result, QueryBoolean | QuerySolutions)
-    return result.serialize(format=QueryResultsFormat.JSON) or b""
+    finally:
+        result = None  # the frame of an error must not keep it: it may only be dropped in this thread
 
 
 def open_worker_store(folder: Path) -> tuple[None, Handler]:
@@ -124,6 +127,16 @@ class GraphStore:
         results = self._json(query, self.time_limit)
         return Rows(columns(query, results["head"].get("vars", [])), results["results"]["bindings"])
 
+    def members(self, type_id: int) -> NDArray[np.int64]:
+        """Return the entities that the store gives a type."""
+        pattern = Triple(Variable("x"), Iri(RDF_TYPE), Iri(self.graph.namer.iri(self.graph.types.names[type_id])))
+        rows = self.rows(select([pattern], ["x"], distinct=True))
+        values = (
+            f"_:{row['x']['value']}" if row["x"]["type"] == "bnode" else row["x"]["value"] for row in rows.bindings
+        )
+        found = (self.graph.find_entity(value, or_name=True) for value in values)
+        return np.array([number for number in found if number is not None], dtype=np.int64)
+
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query; `seconds` is a time limit for this query."""
         return bool(self._json(query, self.time_limit if seconds is None else seconds)["boolean"])
@@ -170,6 +183,10 @@ class EntityNames:
     def type_name(self, type_id: int) -> str:
         """Return the short name of a type: the last part of its name."""
         return self._types[type_id]
+
+    def type_entity(self, type_id: int) -> NamedEntity:
+        """Return a type with its IRI and short name."""
+        return NamedEntity(self.graph.namer.iri(self.graph.types.names[type_id]), self.type_name(type_id))
 
     def of_type(self, type_id: int | None) -> slice:
         """Return the range of the entities of a type, or of all."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Exit, Option
 
-from halfgraph.cli.options import GraphFolder, Json, RunFolder, RunGraph, View
+from halfgraph.cli.options import GraphFolder, Json, Missing, RunFolder, RunGraph, View
 from halfgraph.cli.output import note, print_answers, print_json, print_table, print_witness
 from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError, UnknownName
 from halfgraph.prediction.modes import Mode
@@ -95,11 +95,9 @@ def ask(
     graph: RunGraph = None,
     top: Annotated[int, Option(help="Number of predicted answers.")] = 10,
     view: View = "whole",
-    mode: Annotated[
-        Mode | None, Option(help="How answers are predicted (default: ensemble, if the run has it).")
-    ] = None,
+    mode: Annotated[Mode | None, Option(help="How answers are predicted (default: links, if the run has it).")] = None,
     min_confidence: Annotated[float | None, Option(help="Hide predictions below this confidence (0 to 1).")] = None,
-    any_type: Annotated[bool, Option("--any-type", help="Predict entities of every type.")] = False,
+    missing: Missing = None,
     explain: Annotated[str | None, Option(metavar="ENTITY", help="Explain why this entity is an answer.")] = None,
     heads: Annotated[bool, Option("--heads", help="Show the attention weights of every head.")] = False,
     missing_as: Annotated[
@@ -138,16 +136,16 @@ def ask(
     _refuse_conflicts({option for option, value in given.items() if value not in (None, False)})
     if (sparql is None) == (batch is None):
         raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
-    engine = load(run, graph, view, time_limit=time_limit)
+    engine = load(run, graph, view, time_limit=time_limit, missing=missing)
     if batch is not None:
-        _batch(engine, batch, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
+        _batch(engine, batch, top, mode=mode, min_confidence=min_confidence)
         return
     text = _sparql_text(sparql or "-")
     if explain is not None:
         witness = engine.explain(text, explain, mode=mode)
         print_json(witness.to_dict()) if json else print_witness(witness)
         return
-    answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence, any_type=any_type)
+    answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence)
     if missing_as is not None:
         _write_missing(engine, run, text, answers, missing_as)
     if format is not None:

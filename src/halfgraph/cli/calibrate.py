@@ -1,4 +1,4 @@
-"""`halfgraph calibrate`: fit the weights and the confidence of a trained run."""
+"""`halfgraph calibrate`: make the link models of a run, from which confidences come."""
 
 from typing import Annotated
 
@@ -12,28 +12,29 @@ from halfgraph.errors import SettingError
 def calibrate(
     run: RunFolder,
     graph: RunGraph = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the sampled questions.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of everything random.")] = 0,
     json: Json = False,
 ) -> None:
-    """Fit score weights and confidence (also done by `train`).
+    """Train ComplEx and fit the link weights (as `train` does).
 
     Example: halfgraph calibrate demo/run
     """
     from halfgraph.api import open_run
-    from halfgraph.prediction.calibration_fitting import calibrate as fit
+    from halfgraph.prediction.calibration import calibrate as fit
+    from halfgraph.prediction.link_features import FEATURES
 
     opened = open_run(run, graph)
     if not opened.graph.has_split:
         problem = "has no validation triples to fit confidence on"
         raise SettingError("graph", problem, advice="Train again without a workload, or import it with --split 90/1/9.")
     with progress(json) as show:
-        calibration = fit(run, opened.graph, opened.encoder, seed, show)
-    rows = [
-        {"mode": mode, "structure": name, "answers": curve.answers, "way": curve.way, "surest": max(curve.rates)}
-        for mode, curves in calibration.curves.items()
-        for name, curve in curves.items()
-    ]
+        models = fit(run, opened.graph, opened.encoder, seed, show)
+    if models is None:
+        raise SettingError("graph", "has too few validation triples to fit on", advice="Hold out at least ten.")
+    weights = models.weights
     if json:
-        print_json({"run": str(run), "curves": rows})
-    else:
-        print_table(f"Confidence of {run}", [*rows[0]], [[*row.values()] for row in rows])
+        print_json({"run": str(run), "missing": models.missing, "bias": weights.bias, "by_sort": weights.by_sort})
+        return
+    rows = [(name, *column) for name, column in zip(FEATURES, zip(*weights.by_sort, strict=True), strict=True)]
+    columns = ["feature", "no known tail", "1 to 4", "5 or more"]
+    print_table(f"Link weights of {run}, for {models.missing:,} missing triples", columns, rows)

@@ -3,14 +3,14 @@
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from halfgraph.cli.options import Json, Limit, Quiet, RunGraph, Threads
+from halfgraph.cli.options import Json, Limit, Quiet, RunGraph, Threads, ViewName
 from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import SettingError
-from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, Mode
+from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
     from halfgraph.evaluation.questions import EvaluationSet
@@ -32,7 +32,17 @@ def evaluate(
         Path | None,
         typer.Option(help="File with questions: JSON lines (also .gz) or pickles.", show_default=False),
     ] = None,
-    mode: Annotated[Mode, typer.Option(help="Prediction mode; links and ensemble take longer.")] = EMBEDDING,
+    mode: Annotated[
+        Mode | None,
+        typer.Option(help="How answers are predicted (default: links, if the run has it).", show_default=False),
+    ] = None,
+    view: Annotated[
+        ViewName | None,
+        typer.Option(
+            help="Triples that count as known (default: those that the questions' easy answers need).",
+            show_default=False,
+        ),
+    ] = None,
     split: Annotated[Literal["valid", "test"], typer.Option(help="Split of the questions.")] = "test",
     limit: Limit = None,
     baselines: Annotated[bool, typer.Option(help="Also measure popularity and neighbour vote.")] = True,
@@ -60,8 +70,8 @@ def evaluate(
 ) -> None:
     """Measure trained runs beside two baselines.
 
-    Prints AUC and APR as in the paper, and filtered MRR and Hits@k. Without --workload or --queries, 1,000 questions
-    of each query structure are sampled from the graph.
+    Prints AUC and APR as in the paper, filtered MRR and Hits@k, and in the mode links the calibration error. Without
+    --workload or --queries, 1,000 questions of each query structure are sampled from the graph.
 
     Example: halfgraph evaluate runs/people --workload questions --html report.html
     """
@@ -70,7 +80,6 @@ def evaluate(
     from halfgraph.evaluation.report import require_writable
     from halfgraph.evaluation.results import rows_of
     from halfgraph.evaluation.score_export import exporter
-    from halfgraph.prediction.predictors import FittedWeights
     from halfgraph.training.loop import tune_memory
     from halfgraph.workload.jsonl import new_file
     from halfgraph.workload.nested import GraphNames
@@ -96,8 +105,9 @@ def evaluate(
         for run in trained:
             watch = None if file is None else exporter(file, GraphNames(opened), str(run.path), every=every_score)
             given = (run.path, run.encoder, run.settings.model, names[run.path], opened, questions, mode)
+            options: Any = {"view": view, "seed": seed, "threads": threads, "watch": watch}
             with _question_progress(questions, quiet or json) as show:
-                measured.append(work.measure_run(*given, seed=seed, threads=threads, watch=watch, progress=show))
+                measured.append(work.measure_run(*given, **options, progress=show))
         if baselines:
             sample = questions.sample(baseline_questions, seed)
             with _question_progress(sample, quiet or json) as show:
@@ -108,9 +118,8 @@ def evaluate(
         print_json(work.to_json(measured, rows))
     elif not quiet:
         _print_rows(rows)
-        fitted = [weights for run in runs if (weights := FittedWeights.load(run)) is not None]
-        if mode == EMBEDDING and any(weights.ensemble for weights in fitted):
-            note(f"Measured by embedding only; `ask` uses the {ENSEMBLE}: --mode {ENSEMBLE} --limit 1000 measures it.")
+        figures = measured[0].figures
+        note(f"Predicted by {figures['mode']}, from the triples of the view {figures['view']}.")
 
 
 @contextlib.contextmanager
@@ -121,9 +130,9 @@ def _question_progress(questions: "EvaluationSet", quiet: bool) -> "Iterator[Pro
 
 def _print_rows(rows: "Sequence[Row]") -> None:
     """Print the main tables and the remarks on them."""
-    from halfgraph.evaluation.report import error_table, notes, tables
+    from halfgraph.evaluation.report import error_tables, notes, tables
 
-    for table in (*tables(rows), error_table(rows)):
+    for table in (*tables(rows), *error_tables(rows)):
         if table.brief and table.rows:
             print_report(table)
     for text in notes(rows):

@@ -23,6 +23,10 @@ RunGraph = Annotated[Path | None, Option("--graph", "-g", help="Graph folder, if
 Limit = Annotated[int | None, Option(min=1, help="Use at most this many questions of each query structure.")]
 Threads = Annotated[int | None, Option(min=1, help="Number of threads (default: all cores).")]
 View = Annotated[ViewName, Option(help="Triples that count as known: all, train and valid, or train only.")]
+Missing = Annotated[
+    float | None,
+    Option(metavar="SHARE", help="Share of triples assumed missing, from 0 to 1 (default: as many as held out)."),
+]
 Recipe = Annotated[RecipeName, Option(help="Training recipe; 'paper' is the one of the paper.")]
 Settings = Annotated[
     list[str], Option("--set", metavar="NAME=VALUE", help="Change a setting, for example dim=64; repeatable.")

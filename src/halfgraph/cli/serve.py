@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option, echo
 
-from halfgraph.cli.options import RunFolder, RunGraph, View
+from halfgraph.cli.options import Missing, RunFolder, RunGraph, View
 from halfgraph.cli.output import note
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def serve(
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 admits other machines.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on; 0 picks a free one.")] = 8000,
     view: View = "whole",
+    missing: Missing = None,
     workers: Annotated[int, Option(help="Number of queries that run at the same time.")] = 2,
     queue: Annotated[int, Option(help="Number of queries that may wait for a worker.")] = 64,
     time_limit: Annotated[float, Option(help="Seconds that a query may take.")] = 30.0,
@@ -42,7 +43,7 @@ def serve(
     limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
     with listening(host, port) as listener:
         note(f"halfgraph: opening {run} ...")
-        load = partial(open_worker, run, graph, view, limits)
+        load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
         context = partial(_context, pool, run, view, limits)
         announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
@@ -63,9 +64,11 @@ def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", read
     return AppContext(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
 
 
-def open_worker(run: Path, graph: Path | None, view: str, limits: "Limits") -> "tuple[dict[str, Any], Handler]":
+def open_worker(
+    run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
+) -> "tuple[dict[str, Any], Handler]":
     """Open a run in a worker process."""
     from halfgraph.api import load
     from halfgraph.serving.tasks import open_context
 
-    return open_context(partial(load, run, graph, view), limits)
+    return open_context(partial(load, run, graph, view, missing=missing), limits)

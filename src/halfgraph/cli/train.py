@@ -54,7 +54,7 @@ def train(
     """
     from halfgraph.evaluation.validation import validation_questions, validator
     from halfgraph.graph.folder import Graph
-    from halfgraph.prediction.calibration_fitting import calibrate
+    from halfgraph.prediction.calibration import calibrate, time_for_links
     from halfgraph.settings import given_values, model_of, training_settings
     from halfgraph.training.loop import Budget
     from halfgraph.training.run import load_encoder, new_encoder, run, start
@@ -74,7 +74,9 @@ def train(
         advice = "It is too small to hold some out." if too_small else "Import it with --split 90/1/9."
         note(f"The graph has no validation triples, so the last weights are kept. {advice}")
     encoder = new_encoder(chosen.architecture, graph, seed, device)
-    budget = Budget(steps, 5.0 if minutes is None and steps is None else minutes, patience=patience)
+    minutes = 5.0 if minutes is None and steps is None else minutes
+    model_minutes, link_seconds = time_for_links(minutes)
+    budget = Budget(steps, model_minutes, patience=patience)
     with training_progress(quiet or json) as report:
         ended = run(
             *(out, graph, encoder, chosen.recipe, budget),
@@ -86,8 +88,8 @@ def train(
         )
     trained = load_encoder(out, graph, chosen.architecture, device)
     with progress(quiet or json) as show:
-        fitted = calibrate(out, graph, trained, seed, show)
-    if not fitted.curves:
+        models = calibrate(out, graph, trained, seed, show, seconds=link_seconds)
+    if models is None:
         note("There is nothing to fit confidence on, so answers will have scores only.")
     _print_result(out, ended, json, quiet)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from halfgraph import __version__
 from halfgraph.evaluation.charts import charts, reliability_charts, svg
-from halfgraph.evaluation.report import Table, error_table, notes, tables
+from halfgraph.evaluation.report import Table, error_tables, notes, tables
 from halfgraph.evaluation.results import Row
 
 BOXES = '<p class="faint">Boxed: query types with hard negatives.</p>'
@@ -39,9 +39,10 @@ is counted among non-answers only; a tie counts half. Both are means over the ha
 questions. In embedding mode, a union scores as its best part. Missing triples: the fewest on a path to the answer.</p>
 <p><b>Baselines, without training.</b> Popularity: the number of triples of the last relation with this tail. Neighbour
 vote: a triple counts 1 if the training graph has it, else the share of votes of entities similar to its head.</p>
-<p><b>Confidence.</b> The first ten predicted answers to each question, on the training triples; an answer is right if
-the whole graph has it. The expected calibration error is the mean gap between confidence and share of right answers,
-over tenths of the scale, weighted by the number of answers.</p>
+<p><b>Confidence.</b> The first ten predicted answers to queries drawn from the known triples, whether or not an answer
+is missing; an answer is right if the graph with the held-out triples has it. The expected calibration error is
+the mean gap between confidence and share of right answers, over 15 bins, weighted by the number of answers. The
+questions of this report all lack an answer; for them it is the confidence given that.</p>
 """
 
 
@@ -65,7 +66,7 @@ def page(
         *(f"<p>{escape(text)}</p>" for text in notes(rows)),
         *pictures,
         *map(html_table, others),
-        *(html_table(table) for table in (error_table(rows),) if table.rows),
+        *(html_table(table) for table in error_tables(rows) if table.rows),
         *(f"<h2>{escape(name)}</h2>\n<figure>{drawn}</figure>" for name, drawn in reliability_charts(rows)),
         f"<details open><summary>How to read this</summary>{READING}</details>",
         _about(about or {}),

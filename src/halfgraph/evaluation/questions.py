@@ -1,7 +1,7 @@
 """The questions that models are evaluated on: from a workload, from a file, or sampled."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from halfgraph.errors import FolderError, InputError
 from halfgraph.evaluation.ranking import missing_triples, sets_of
 from halfgraph.graph.folder import Graph
-from halfgraph.prediction.calibration_fitting import held_out_questions
-from halfgraph.workload.folder import GRAPHS, Workload
+from halfgraph.query.structures import STRUCTURES, Structure
+from halfgraph.workload.folder import GRAPHS, Counts, Plan, Workload, draw
 from halfgraph.workload.jsonl import import_workload
+from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions
 
 SAMPLED = 1_000  # questions of each structure, if none are given
@@ -29,6 +30,7 @@ class EvaluationSet:
     missing: tuple[NDArray[np.int8], ...]
     split: str
     source: str
+    view: str  # of the graph: the triples that easy answers need, which count as known
 
     @property
     def counts(self) -> dict[str, int]:
@@ -90,6 +92,22 @@ def sample_questions(graph: Graph, split: str, limit: int | None, seed: int) -> 
     return _evaluation_set(sets, graph, GRAPHS[split], split, f"sampled from {graph.path} with seed {seed}")
 
 
+def held_out_questions(
+    graph: Graph,
+    split: str,
+    each: int,
+    seed: int,
+    structures: Sequence[Structure] = STRUCTURES,
+    negatives: NegativeCounts | None = None,
+) -> list[Questions]:
+    """Draw fresh questions of a split for each structure; none if the graph has no split."""
+    if not graph.has_split:
+        return []
+    counts = Counts(0, 0, each if split == "valid" else 0, each if split == "test" else 0, 0)
+    plan = Plan(counts, seed, structures=tuple(structures), negatives=negatives or NegativeCounts())
+    return [drawn.questions for drawn_split, drawn in draw(graph, plan) if drawn_split == split and drawn.questions]
+
+
 def _evaluation_set(
     sets: list[Questions], graph: Graph, views: tuple[str, str], split: str, source: str
 ) -> EvaluationSet:
@@ -97,7 +115,7 @@ def _evaluation_set(
     known, whole = (graph.view(name) for name in views)
     kept = sorted((questions for questions in sets if len(questions)), key=_order)
     missing = [missing_triples(questions, whole, known) for questions in kept]
-    return EvaluationSet(tuple(kept), tuple(missing), split, source)
+    return EvaluationSet(tuple(kept), tuple(missing), split, source, views[0])
 
 
 def _order(questions: Questions) -> int:

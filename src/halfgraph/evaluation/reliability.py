@@ -1,28 +1,31 @@
-"""Reliability of confidences on test questions: bins and the expected calibration error."""
+"""Reliability of confidences: bins, the expected calibration error and the Brier score.
+
+A confidence is meant for a question that was not chosen because an answer is missing. So it is measured on queries
+drawn from the known triples, whatever is missing there. On held-out questions, each of which does lack an answer, the
+confidence given that something is missing is measured instead: p / (1 - (1 - p1)(1 - p2)...) over all entities.
+"""
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.graph.folder import Graph
-from halfgraph.prediction.calibration import Calibration
-from halfgraph.prediction.calibration_fitting import judge_answers
-from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.prediction.predictors import Predictors
-from halfgraph.workload.sampling import Questions
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.prediction.base import Predictor, Scores, map_chunks
+from halfgraph.query.exact import Exact
+from halfgraph.query.structures import STRUCTURES
+from halfgraph.workload.sampling import Questions, Sampler
 
-BINS = 10
-MOST, MOST_BY_LINKS = 2_000, 1_000  # questions of each structure; the modes that use links take longer
+BINS = 15
+MOST, DRAWN = 500, 300  # held-out questions of each structure, and queries drawn from the known triples
+TOP = 10  # predicted answers of each question that are judged
+CHUNK, CHUNK_SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
+Judged = tuple[NDArray[np.float64], NDArray[np.bool_]]  # confidences, and whether the answers are right
 
 
 def reliability_bins(confidences: NDArray[np.float64], right: NDArray[np.bool_]) -> dict[str, list[Any]]:
-    """Mean confidence, share of right answers and number of answers in each tenth of the confidence scale.
-
-    Empty bins are left out.
-    """
+    """Mean confidence, share of right answers and number of answers in each bin of equal width, empty ones left out."""
     bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
     inside = [bins == number for number in np.unique(bins)]
     return {
@@ -38,20 +41,66 @@ def calibration_error(bins: Mapping[str, list[Any]]) -> float:
     return float((gaps * bins["answers"]).sum() / max(sum(bins["answers"]), 1))
 
 
+def judge_answers(
+    predictor: Predictor,
+    questions: Questions,
+    known: KnowledgeGraph,
+    truth: KnowledgeGraph,
+    *,
+    something_missing: bool = False,
+) -> Judged:
+    """Predict the TOP best answers to each question: their confidences, and whether the true graph has them."""
+    batch = questions.batch()
+    easy, true = (Exact(view).answer_sets(batch) for view in (known, truth))
+    size = min(CHUNK, max(1, CHUNK_SCORES // known.entity_count))
+
+    def chunk_scores(rows: slice) -> Scores:
+        return predictor.scores(questions.structure, questions.anchors[rows], questions.relations[rows])
+
+    confidences, right = list[float](), list[bool]()
+    for rows, chunk in map_chunks(chunk_scores, len(questions), size):
+        for row, scores in zip(range(rows.start, rows.stop), chunk.astype(np.float64), strict=True):
+            scores[easy[row]] = 0.0
+            if something_missing:
+                scores = given_something_missing(scores)
+            best = np.argpartition(-scores, min(TOP, len(scores) - 1))[:TOP]
+            best = best[scores[best] > 0]
+            confidences += scores[best].tolist()
+            right += np.isin(best, true[row]).tolist()
+    return np.array(confidences), np.array(right, dtype=bool)
+
+
+def given_something_missing(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of missing answers, given that there is at least one."""
+    some = -np.expm1(np.log1p(-np.minimum(scores, 1 - 1e-9)).sum())
+    return np.minimum(scores / max(some, 1e-12), 1.0)
+
+
 def measure_reliability(
-    run: Path, mode: str, predictors: Predictors, sets: Iterable[Questions], graph: Graph
+    predictor: Predictor, sets: Iterable[Questions], known: KnowledgeGraph, truth: KnowledgeGraph, seed: int
 ) -> dict[str, Any]:
-    """Return calibration errors and bins by structure under the key "calibration"; {} if the mode is not calibrated."""
-    calibration = Calibration.load(run)
-    if mode not in calibration.curves or not graph.has_split:
-        return {}
-    predictor, most = predictors.predictor(mode, likely=True), MOST if mode == EMBEDDING else MOST_BY_LINKS
-    bins = {}
-    for questions in sets:
-        sample = questions.take(np.arange(min(len(questions), most)))
-        scores, right = judge_answers(predictor, predictors.encoder, sample, graph)
-        confidences = calibration.confidence(mode, questions.structure.query, scores)
-        if confidences is not None and len(confidences):
-            bins[questions.structure.short] = reliability_bins(confidences, right)
-    errors = {name: round(calibration_error(own), 4) for name, own in bins.items()}
-    return {"calibration": {"ece": errors, "bins": bins}}
+    """Return errors, Brier scores and bins by structure under "calibration": of drawn queries, and of the questions."""
+    sampler = Sampler(known)
+    drawn = [sampler.draw(structure, DRAWN, seed, negatives=False, hard_negatives=False) for structure in STRUCTURES]
+    unselected = {
+        own.questions.structure.short: judge_answers(predictor, own.questions, known, truth)
+        for own in drawn
+        if len(own.questions)
+    }
+    held_out = {
+        own.structure.short: judge_answers(
+            predictor, own.take(np.arange(min(len(own), MOST))), known, truth, something_missing=True
+        )
+        for own in sets
+    }
+    return {"calibration": {**_figures(unselected), "something_missing": _figures(held_out)}}
+
+
+def _figures(judged: Mapping[str, Judged]) -> dict[str, Any]:
+    filled = {name: own for name, own in judged.items() if len(own[0])}
+    bins = {name: reliability_bins(*own) for name, own in filled.items()}
+    return {
+        "ece": {name: round(calibration_error(own), 4) for name, own in bins.items()},
+        "brier": {name: round(float(np.square(own[0] - own[1]).mean()), 4) for name, own in filled.items()},
+        "bins": bins,
+    }

@@ -14,7 +14,8 @@ from halfgraph.graph.files import write_atomically
 from halfgraph.query.structures import structure_named
 
 Cell = str | int | float | None
-CALIBRATION_ERROR = "Expected calibration error: mean gap between confidence and share of right answers"
+CALIBRATION_ERROR = "Expected calibration error, on queries drawn from the known triples"
+GIVEN_MISSING = "Expected calibration error on these questions, given that an answer is missing"
 FEW = 4  # at most this many rows are shown as columns
 
 
@@ -140,12 +141,16 @@ def by_missing(rows: Sequence[Row]) -> Table:
     return Table("Filtered MRR of hard answers by the number of missing triples they need", columns, lines, 3)
 
 
-def error_table(rows: Sequence[Row]) -> Table:
-    """Expected calibration error by structure; no rows if none was measured."""
+def error_tables(rows: Sequence[Row]) -> list[Table]:
+    """Expected calibration errors by structure, on drawn queries and on the questions; no rows if none was measured."""
     own = [row for row in rows if "calibration" in row.figures]
-    names = [name for name in ORDER if any(row.get("calibration", "ece", name) is not None for row in own)]
-    lines = [[name, *(row.get("calibration", "ece", name) for row in own)] for name in names]
-    return Table(CALIBRATION_ERROR, ["", *(row.name for row in own)], lines, digits=3)
+    return [_error_table(own, CALIBRATION_ERROR, ()), _error_table(own, GIVEN_MISSING, ("something_missing",))]
+
+
+def _error_table(rows: Sequence[Row], title: str, path: tuple[str, ...]) -> Table:
+    names = [name for name in ORDER if any(row.get("calibration", *path, "ece", name) is not None for row in rows)]
+    lines = [[name, *(row.get("calibration", *path, "ece", name) for row in rows)] for name in names]
+    return Table(title, ["", *(row.name for row in rows)], lines, digits=3)
 
 
 def explain_margins(rows: Sequence[Row]) -> str:

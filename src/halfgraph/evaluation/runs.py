@@ -15,6 +15,7 @@ from halfgraph.evaluation.results import Measured, Row, evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.baselines import neighbour_vote, popularity
+from halfgraph.prediction.modes import LINKS
 from halfgraph.prediction.predictors import Predictors
 from halfgraph.training.run_folder import read_provenance
 from halfgraph.workload.folder import Workload
@@ -56,22 +57,28 @@ def measure_run(
     row: str,
     graph: Graph,
     questions: EvaluationSet,
-    mode: str,
+    mode: str | None = None,
     *,
+    view: str | None = None,
     seed: int = 0,
     threads: int | None = None,
     watch: Watch | None = None,
     progress: Progress = lambda *_: None,
 ) -> Measured:
-    """Measure a run in a mode, with the reliability of its confidences."""
-    provenance = read_provenance(run)
-    predictors = Predictors.load(run, encoder, graph.train)
-    predictor = predictors.predictor(predictors.choose(mode), row)
+    """Measure a run in a mode (default: that of `ask`), with the reliability of its confidences.
+
+    `view` names the triples that count as known; by default those on which the questions' easy answers hold.
+    """
+    provenance, view = read_provenance(run), view or questions.view
+    predictors = Predictors.load(run, encoder, graph, view)
+    mode = predictors.choose(mode)
+    predictor = predictors.predictor(mode, row)
     show = partial(progress, str(run))
     figures = evaluate(predictor, questions, seed=seed, threads=threads, watch=watch, progress=show)
-    figures |= measure_reliability(run, mode, predictors, questions.sets, graph)
+    if mode == LINKS:
+        figures |= measure_reliability(predictor, questions.sets, graph.view(view), graph.whole, seed)
     kept: dict[str, Any] = {key: provenance[key] for key in KEPT if key in provenance}
-    figures |= {"run": str(run), "seed": provenance["seed"], "model": model, "mode": mode, **kept}
+    figures |= {"run": str(run), "seed": provenance["seed"], "model": model, "mode": mode, "view": view, **kept}
     return Measured(row, figures, int(provenance["seed"]), kept)
 
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from halfgraph.evaluation.measures import HARD, paper_measures
 from halfgraph.evaluation.metrics import require_finite
+from halfgraph.evaluation.questions import held_out_questions
 from halfgraph.evaluation.ranking import ScoredQuestions, empty_columns, sets_of
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder, cosine
-from halfgraph.prediction.calibration_fitting import held_out_questions
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.loop import Validate
 from halfgraph.workload.folder import Workload

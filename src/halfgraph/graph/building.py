@@ -95,7 +95,7 @@ def read_seeds(path: Path) -> list[str]:
 
 def query_seeds(graph: Graph, query: str) -> list[str]:
     """Return the entities that a query, as `halfgraph.sparql.writer` writes it, gives for its first variable."""
-    where = "--seeds-query"
+    where, rows = "--seeds-query", None
     try:
         rows = open_store(graph).query(query)
         if not isinstance(rows, QuerySolutions):
@@ -103,6 +103,8 @@ def query_seeds(graph: Graph, query: str) -> list[str]:
         names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
     except (OSError, RuntimeError, SyntaxError, ValueError) as error:
         raise InputError(f"cannot be answered: {excerpt(str(error), 300)}", path=where) from error
+    finally:
+        rows = None  # the frame of an error must not keep it: it may only be dropped in this thread
     if not names:
         raise EmptyGraph("has no answer that is an entity", path=where, advice="Check the query.")
     return names

@@ -105,6 +105,12 @@ class Graph:
         type_id = int(self.types.of(entity))
         return entity < int(self.types.starts[type_id]) + int(self.description["types"]["stated"][type_id])
 
+    def untyped(self) -> NDArray[np.int64]:
+        """Return the entities whose type the graph does not state."""
+        starts, stated = self.types.starts, np.asarray(self.description["types"]["stated"])
+        ranges = [np.arange(first, last) for first, last in zip(starts[:-1] + stated, starts[1:], strict=True)]
+        return np.concatenate([np.empty(0, np.int64), *ranges])
+
     @cached_property
     def namer(self) -> Namer:
         return Namer(self.description["base"])

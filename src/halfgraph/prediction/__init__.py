@@ -1,1 +1,1 @@
-"""Prediction: a score for every entity, by embedding, by links, or by an ensemble of both, with its confidence."""
+"""Prediction: a score for every entity, by links (a probability) or by embedding (a cosine)."""

@@ -1,4 +1,4 @@
-"""Compiled loops over triples: known links, votes of similar entities, rules.
+"""Compiled loops over triples: known links, nearest neighbours and their votes.
 
 `edges` are the arrays of `query._kernels.edges_of`. All loops release the GIL.
 """
@@ -76,107 +76,103 @@ def similar_entities(edges, groups, source, least, weights, touched):
 
 
 @compiled
-def paths_between(edges, heads, tails, relation, base, busy):
-    """Find all paths of one or two relations from each head to its tail, except the relation itself.
+def known_ways(heads, tails, source):
+    """Sum log(1 - score of the head) over the known triples of a relation that lead to each entity.
 
-    Return the row of the pair for each path, and the path as one number: first relation * base + second relation + 1,
-    or + 0 if there is no second one. Pairs with more than `busy` edges at both ends are skipped.
+    That is the logarithm of the probability that none of these heads is right, if they are independent.
     """
-    starts, relations, ends = edges[0], edges[1], edges[2]
-    last_to = np.full(len(starts) - 1, -1, dtype=np.int64)  # the head's last edge to each entity
-    pairs, paths = [np.int64(0)], [np.int64(0)]
-    for pair in range(len(heads)):
-        head, tail = heads[pair], tails[pair]
-        low, high = starts[head], starts[head + 1]
-        if high - low + starts[tail + 1] - starts[tail] > busy:
-            continue
-        before = np.empty(high - low, dtype=np.int64)
-        for edge in range(low, high):
-            middle = ends[edge]
-            before[edge - low] = last_to[middle]
-            last_to[middle] = edge
-            if middle == tail and relations[edge] != relation:
-                pairs.append(np.int64(pair))
-                paths.append(np.int64(relations[edge]) * base)
-        for back in range(starts[tail], starts[tail + 1]):
-            middle = ends[back]
-            if middle in (head, tail):
+    log_none = np.zeros(len(source), dtype=np.float32)
+    for edge in range(len(heads)):
+        if source[heads[edge]] > 0.0:
+            log_none[tails[edge]] += np.log1p(-source[heads[edge]])
+    return log_none
+
+
+@compiled
+def link_rarity(edges, common):
+    """Weight of every link as evidence of similarity, and the length of every entity as a vector of such weights.
+
+    A link weighs log(entities / entities that have it), squared; one that more than `common` entities have weighs 0.
+    """
+    starts, relations, tails = edges[0], edges[1], edges[2]
+    count = len(starts) - 1
+    weights, lengths = np.zeros(len(tails), dtype=np.float32), np.zeros(count, dtype=np.float32)
+    for head in range(count):
+        for edge in range(starts[head], starts[head + 1]):
+            low, high = edge_range(edges, tails[edge], relations[edge] ^ 1)
+            rarity = np.log(count / (high - low)) ** 2
+            lengths[head] += rarity
+            if 1 < high - low <= common:
+                weights[edge] = rarity
+    return weights, np.sqrt(lengths)
+
+
+@compiled
+def nearest_entities(edges, weights, lengths, count):
+    """Return the `count` entities nearest to each entity by the cosine of their links, -1 for none, and the cosines."""
+    starts, relations, tails = edges[0], edges[1], edges[2]
+    ids = np.full((len(lengths), count), -1, dtype=np.int32)
+    nearness = np.zeros((len(lengths), count), dtype=np.float32)
+    shared, touched = np.zeros(len(lengths), dtype=np.float32), np.empty(len(lengths), dtype=np.int32)
+    for head in range(len(lengths)):
+        used = 0
+        for edge in range(starts[head], starts[head + 1]):
+            if weights[edge] == 0.0:
                 continue
-            edge = last_to[middle]
-            while edge >= 0:
-                pairs.append(np.int64(pair))
-                paths.append(np.int64(relations[edge]) * base + (relations[back] ^ 1) + 1)
-                edge = before[edge - low]
-        for edge in range(low, high):
-            last_to[ends[edge]] = -1
-    return np.array(pairs[1:]), np.array(paths[1:])
+            low, high = edge_range(edges, tails[edge], relations[edge] ^ 1)
+            for back in range(low, high):
+                other = tails[back]
+                if other == head:
+                    continue
+                if shared[other] == 0.0:
+                    touched[used] = other
+                    used += 1
+                shared[other] += weights[edge]
+        cosines = np.empty(used, dtype=np.float32)
+        for row in range(used):
+            cosines[row] = shared[touched[row]] / (lengths[head] * lengths[touched[row]])
+            shared[touched[row]] = 0.0
+        order = np.argsort(-cosines, kind="mergesort")[:count]
+        for row in range(len(order)):
+            ids[head, row], nearness[head, row] = touched[order[row]], cosines[order[row]]
+    return ids, nearness
 
 
 @compiled
-def _follow(edges, sources, weights, first, second, visits, reached, seen):
-    """Follow a path from the sources; list the entities in `seen`, their best weight in `reached`; return their number.
-
-    Stops after `visits` steps.
-    """
-    ends = edges[2]
-    count, steps = 0, 0
-    for row in range(len(sources)):
-        low, high = edge_range(edges, sources[row], first)
+def head_votes(edges, ids, nearness, head, relation):
+    """Sum the nearness of the head's neighbours with a link to each entity, and of all those with any link."""
+    votes, total = np.zeros(len(ids), dtype=np.float32), np.float32(0.0)
+    for column in range(ids.shape[1]):
+        neighbour = ids[head, column]
+        if neighbour < 0:
+            break
+        low, high = edge_range(edges, neighbour, relation)
         for edge in range(low, high):
-            middle = ends[edge]
-            if second < 0:
-                here, there = edge, edge + 1
-            else:
-                here, there = edge_range(edges, middle, second)
-            for last in range(here, there):
-                entity = ends[last]
-                if reached[entity] == 0.0:
-                    seen[count] = entity
-                    count += 1
-                reached[entity] = max(reached[entity], weights[row])
-            steps += 1 + there - here
-            if steps > visits:
-                return count
-        steps += 1
-        if steps > visits:
-            return count
-    return count
+            votes[edges[2][edge]] += nearness[head, column]
+        if high > low:
+            total += nearness[head, column]
+    return votes, total
 
 
 @compiled
-def count_hits(edges, heads, relation, firsts, seconds, visits):
-    """Count for each path the entities it leads to from all heads: (those that the relation leads to as well, all)."""
-    count = len(edges[0]) - 1
-    reached, seen = np.zeros(count, dtype=np.float32), np.empty(count, dtype=np.int64)
-    true = np.zeros(count, dtype=np.bool_)
-    hits, totals = np.zeros(len(firsts)), np.zeros(len(firsts))
-    source, weight = np.empty(1, dtype=np.int64), np.ones(1, dtype=np.float32)
-    for head in heads:
-        source[0] = head
-        low, high = edge_range(edges, head, relation)
-        for edge in range(low, high):
-            true[edges[2][edge]] = True
-        for path in range(len(firsts)):
-            size = _follow(edges, source, weight, firsts[path], seconds[path], visits, reached, seen)
-            for row in range(size):
-                entity = seen[row]
-                reached[entity] = 0.0
-                if entity != head:
-                    totals[path] += 1
-                    hits[path] += true[entity]
-        for edge in range(low, high):
-            true[edges[2][edge]] = False
-    return hits, totals
+def tail_votes(starts, ids, nearness, tails):
+    """Sum for each entity the nearness of its neighbours among the tails; arrays of `Neighbours.reverse`."""
+    votes = np.zeros(len(starts) - 1, dtype=np.float32)
+    for tail in tails:
+        for row in range(starts[tail], starts[tail + 1]):
+            votes[ids[row]] += nearness[row]
+    return votes
 
 
 @compiled
-def noisy_or(edges, sources, weights, firsts, seconds, confidence, visits, reached, seen):
-    """Combine rules as independent: 1 - product of (1 - confidence * weight). `reached` is 0 before and after."""
-    wrong = np.ones(len(edges[0]) - 1, dtype=np.float32)
-    for rule in range(len(firsts)):
-        size = _follow(edges, sources, weights, firsts[rule], seconds[rule], visits, reached, seen)
-        for row in range(size):
-            entity = seen[row]
-            wrong[entity] *= 1 - confidence[rule] * reached[entity]
-            reached[entity] = 0.0
-    return 1 - wrong
+def neighbour_sums(ids, nearness, chosen):
+    """Sum the nearness of each entity's neighbours among the chosen entities (a mask)."""
+    among = np.zeros(len(ids), dtype=np.float32)
+    for entity in range(len(ids)):
+        for column in range(ids.shape[1]):
+            neighbour = ids[entity, column]
+            if neighbour < 0:
+                break
+            if chosen[neighbour]:
+                among[entity] += nearness[entity, column]
+    return among

@@ -9,14 +9,11 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.graph.knowledge_graph import EntityTypes
 from halfgraph.model.encoder import Encoder, cosine
 from halfgraph.prediction.base import Ids, Scores
 from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.query.exact import Ragged
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.structures import Structure
-from halfgraph.query.tree import Query, type_of
 
 
 @dataclass(frozen=True)
@@ -79,18 +76,3 @@ def top_entities(
     best, positions = scores.topk(min(count, scores.shape[1]))
     rows_of_pairs = zip((positions + first).tolist(), best.tolist(), strict=True)
     return [[pair for pair in zip(*row, strict=True) if pair[1] > -torch.inf] for row in rows_of_pairs]
-
-
-def answer_types(encoder: Encoder, types: EntityTypes, query: Query, known: Ragged) -> NDArray[np.int64]:
-    """Return the answer type of each query of a batch: of its known answers, else the usual tail type of its relations.
-
-    A type stated in the query takes precedence. `query` has columns of ids; `known` has the answers of each row.
-    """
-    chosen, answered, is_stated = np.zeros(len(known), np.int64), known.sizes() > 0, type_of(query) is not None
-    if is_stated or not answered.all():
-        chosen[:] = encoder.types_of(query, len(known)).cpu().numpy()
-    if not is_stated:
-        known_types = types.of(known.values)
-        for row in np.flatnonzero(answered):
-            chosen[row] = np.bincount(known_types[known.offsets[row] : known.offsets[row + 1]]).argmax()
-    return chosen

@@ -1,26 +1,40 @@
-"""Prediction by links: a score in [0, 1] for every entity, computed link by link, with a witness for any answer.
+"""Prediction by links: the probability that an entity is an answer, computed link by link.
 
-A path has the score of its best intermediate entity, an intersection the product of its parts, a union that of any part
-(noisy or), a negated part 1 minus its score. If only known triples were likely, these would be the exact answers.
+Links are taken to be independent. An intersection has the product of its parts, a union and the ways over intermediate
+entities 1 - (1 - a)(1 - b)..., a negated part 1 minus its probability. With known triples alone these are the exact
+answers.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 
+from halfgraph.prediction._link_kernels import known_ways
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.baselines import one_hot
-from halfgraph.prediction.link_predictor import CHUNK, CosineLinks, Ids, LinkPredictor
+from halfgraph.prediction.link_features import CHUNK, Ids
+from halfgraph.prediction.link_predictor import LARGE, LinkPredictor
+from halfgraph.prediction.type_predictor import TypePredictor
 from halfgraph.query.fold import fold
 from halfgraph.query.rewriting import disjuncts, without_negation
-from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, nodes, shared_variables
+from halfgraph.query.tree import (
+    Anchor,
+    Intersect,
+    Negate,
+    Project,
+    Query,
+    Union,
+    children,
+    nodes,
+    shared_variables,
+    type_of,
+)
 
 BEAM = 16
-LARGE = 100_000  # in graphs with more entities, only proposed entities are scored as tails of missing links
 PROPOSED = 4_096  # entities proposed for a variable
 PINNED = 8  # entities tried for a variable that is used more than once
 
@@ -29,29 +43,26 @@ PINNED = 8  # entities tried for a variable that is used more than once
 class LinkExecutor:
     """Executes queries by link probabilities; as thread-safe as `links` is."""
 
-    links: LinkPredictor | CosineLinks
+    links: LinkPredictor
+    types: TypePredictor
     beam: int = BEAM
 
     def scores(self, query: Query) -> Scores:
-        """Score every entity: (entities,)."""
-        return reduce(np.maximum, (run.scores[id(query)] for run in self.passes(query)))
+        """Return the probability of every entity: (entities,)."""
+        return self.run(query).scores[id(query)]
 
-    def passes(self, query: Query) -> "Iterator[Pass]":
-        """Fold the query once for each choice of entities for the variables that are used more than once."""
+    def of_type(self, node: Query, scores: Scores) -> Scores:
+        """Multiply by the probability of the type that the query states for a node, if any."""
+        type_id = type_of(node)
+        return scores if type_id is None else scores * self.types.probabilities(type_id)
+
+    def run(self, query: Query) -> "Pass":
+        """Fold the query and return the scores of all its nodes."""
         proposals = self._proposals(query) if self.links.graph.entity_count > LARGE else {}
-        outside = set(map(id, nodes(query, negated=False)))
-        shared = [node for node in shared_variables(query) if id(node) in outside]
-        meetings = {id(node): id(_meeting(query, node)) for node in shared}
-        todo: list[dict[int, int]] = [{}]
-        while todo:
-            run = Pass(self, todo.pop(), meetings, proposals)
-            fold(query, run)
-            if len(run.pins) == len(shared):
-                yield run
-                continue
-            variable = id(shared[len(run.pins)])
-            entities = self.best_heads(run.scores[variable])[:PINNED].tolist() or [0]
-            todo.extend({**run.pins, variable: entity} for entity in entities)
+        meetings = {id(node): id(_meeting(query, node)) for node in shared_variables(query)}
+        run = Pass(self, meetings, proposals)
+        fold(query, run)
+        return run
 
     def best_heads(self, source: Scores) -> Ids:
         """Return the best entities of a source, the best first, ties by number."""
@@ -82,43 +93,42 @@ class LinkExecutor:
 
 @dataclass(frozen=True)
 class Pass:
-    """Interpretation of one query, folded once: the scores of every node, with some variables pinned to an entity."""
+    """Interpretation of one query: the scores of every node.
+
+    A variable that is used more than once is one entity on all its paths. So the node where they meet again is folded
+    for one entity of the variable after another, pinned to it, and has any of these ways.
+    """
 
     executor: LinkExecutor
-    pins: Mapping[int, int]  # entity of a variable that is used more than once, by the node's id
-    meetings: Mapping[int, int]  # the node where all paths from such a variable meet again
+    meetings: Mapping[int, int]  # the node where all paths from a variable that is used more than once meet again
     proposals: Mapping[int, Ids]  # tails of missing links in a large graph
+    pins: Mapping[int, int] = field(default_factory=dict)  # the entity of a variable, by the node's id
     scores: dict[int, Scores] = field(default_factory=dict, repr=False)  # by the node's id
-    unpinned: dict[int, Scores] = field(default_factory=dict, repr=False)  # scores of pinned variables before pinning
+    ways: "dict[int, list[tuple[Scores, Pass]]]" = field(default_factory=dict, repr=False)  # of a node where paths meet
 
     def anchor(self, node: Anchor) -> Scores:
         return self._keep(node, one_hot(int(node.entity), self.executor.links.graph.entity_count))
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Maximum over all heads: known triples from any entity, missing links from the best ones."""
+        """Any way over known triples from any entity, or over missing links from the best ones."""
         if not source.any():
             return self._keep(node, np.zeros_like(source))
         relation, links = int(node.relation), self.executor.links
-        evidence = links.evidence(source, relation)
-        scores = evidence.known
+        log_none = known_ways(*links.triples.of_relation(relation), source)
         heads = self.executor.best_heads(source)
         before = torch.from_numpy(source[heads])[:, None]
         for tails in self._tails(node, max(1, CHUNK // len(heads))):
-            likely = links.probabilities(heads, relation, evidence, tails, anchored=is_anchored(node))
-            scores[tails] = np.maximum(scores[tails], likely.mul_(before).amax(dim=0).numpy())
-        return self._keep(node, links.triples.keep_type(node, scores))
+            likely = links.probabilities(heads, relation, tails).mul_(before)
+            log_none[tails] += torch.log1p_(likely.neg_()).sum(dim=0).numpy()
+        return self._keep(node, self.executor.of_type(node, -np.expm1(log_none)))
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
-        return self._keep(node, self.executor.links.triples.keep_type(node, reduce(np.multiply, parts)))
+        return self._keep(node, self.executor.of_type(node, reduce(np.multiply, _distinct(node.parts, parts))))
 
     def union(self, node: Union, parts: list[Scores]) -> Scores:
-        scores = 1 - reduce(np.multiply, [1 - part for part in parts])
-        return self._keep(node, self.executor.links.triples.keep_type(node, scores))
+        return self._keep(node, self.executor.of_type(node, any_of(_distinct(node.parts, parts))))
 
     def negate(self, node: Negate, part: Scores) -> Scores:
-        """1 - part; a part that uses a variable twice is executed by itself, since its variables are its own."""
-        if shared_variables(node.part):
-            part = self.executor.scores(node.part)
         return self._keep(node, 1 - part)
 
     def _tails(self, node: Project, size: int) -> Iterator[slice | Ids]:
@@ -130,19 +140,25 @@ class Pass:
         yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
 
     def _keep(self, node: Query, scores: Scores) -> Scores:
-        """Store the scores of a node; a pinned variable keeps its one entity, with the score 1.
-
-        The pinned entity's own score counts once, where all paths from it meet again, and not for other union parts.
-        """
-        for variable, entity in self.pins.items():
-            if self.meetings[variable] == id(node):
-                scores = scores * self.unpinned[variable][entity]
+        """Store the scores of a node."""
         if id(node) in self.pins:
-            self.unpinned[id(node)] = scores
-            entity = self.pins[id(node)]
-            scores = one_hot(entity, len(scores)) if scores[entity] else np.zeros_like(scores)
+            scores = one_hot(self.pins[id(node)], len(scores))
+        else:
+            free = [variable for variable, meeting in self.meetings.items() if meeting == id(node)]
+            free = [variable for variable in free if variable not in self.pins]
+            if free:
+                scores = self._meet(node, free[0])
         self.scores[id(node)] = scores
         return scores
+
+    def _meet(self, node: Query, variable: int) -> Scores:
+        """Any of the ways over one entity of a variable to the node where its paths meet."""
+        source, ways = self.scores[variable], []
+        for entity in self.executor.best_heads(source)[:PINNED].tolist():
+            run = replace(self, pins={**self.pins, variable: entity}, scores={}, ways={})
+            ways.append((fold(node, run) * source[entity], run))
+        self.ways[id(node)] = ways
+        return any_of([scores for scores, _ in ways]) if ways else np.zeros_like(source)
 
 
 def _meeting(query: Query, variable: Query) -> Query:
@@ -154,6 +170,14 @@ def _meeting(query: Query, variable: Query) -> Query:
     return next(node for node in order if node is not variable and paths[id(node)] == paths[id(query)])
 
 
-def is_anchored(node: Project) -> bool:
-    """Return whether the query names the head of a link."""
-    return isinstance(node.source, Anchor)
+def _distinct(parts: Sequence[Query], scores: Sequence[Scores]) -> list[Scores]:
+    """Return the scores of parts, those of equal parts once: they need the same triples, and are not independent."""
+    contents = [own.tobytes() for own in scores]
+    if len(set(contents)) == len(contents):  # equal parts have equal scores; hashing a query is slow
+        return list(scores)
+    return list(dict(zip(zip(parts, contents, strict=True), scores, strict=True)).values())
+
+
+def any_of(parts: Sequence[Scores]) -> Scores:
+    """Probability that at least one of some independent events holds."""
+    return parts[0] if len(parts) == 1 else 1 - reduce(np.multiply, [1 - part for part in parts])

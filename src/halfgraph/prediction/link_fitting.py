@@ -1,6 +1,6 @@
 """Fitting the link weights: a logistic regression on held-out triples."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -8,56 +8,86 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction.link_predictor import LinkPredictor, LinkWeights
+from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
 from halfgraph.prediction.logistic import logistic
 
-# The columns of `LinkPredictor.features`.
-FEATURES = (
-    *("cosine", "inverse_cosine", "level", "vote", "rules"),
-    *("popularity", "is_tail", "log_tail_count", "log_known_tails", "anchored_without_tail"),
-)
-# Features that can be switched off, and those that go with another one.
-OPTIONAL = ("cosine", "inverse_cosine", "vote", "rules", "popularity", "anchored_without_tail")
-TOGETHER = {"level": "cosine", "is_tail": "popularity", "log_tail_count": "popularity"}
-PAIRS = 4_000  # pairs of head and relation of each sort: with held-out tails, and without
-NEAR, FAR = 100, 200  # negatives of each pair: the best by model and by votes, and random ones
+PAIRS = 700  # pairs of head and relation of each sort: with held-out tails, with known ones only, and without tails
+NEAR, FAR = 100, 100  # negatives of each pair: the best by each feature of pairs from the head, and random ones
 LEAST_HELD_OUT = 20  # fewer held-out edges cannot be fitted on
 
 
 def fit_link_weights(
-    links: LinkPredictor, held_out: KnowledgeGraph, seed: int, *, pairs: int = PAIRS, off: Collection[str] = ()
+    links: LinkPredictor,
+    held_out: KnowledgeGraph,
+    seed: int,
+    *,
+    missing: int | None = None,
+    pairs: int = PAIRS,
+    off: Collection[str] = (),
+    progress: Callable[[int], None] = lambda _: None,
 ) -> LinkWeights:
-    """Fit the weights by which held-out triples are likely and others are not, without the features in `off`."""
-    unknown = set(off) - set(OPTIONAL)
-    if unknown:
-        raise SettingError("off", f'cannot be "{min(unknown)}"', advice=f"Known: {', '.join(OPTIONAL)}.")
+    """Fit the weights by which held-out triples are likely and others are not, without the features in `off`.
+
+    `missing` is the number of true triples that the graph lacks, the held-out ones among them (default: only these).
+    """
     if len(held_out.tails) < LEAST_HELD_OUT:
         problem = f"has {len(held_out.tails) // 2} held-out triples, too few to fit link weights on"
         raise SettingError("graph", problem, advice="Split it with a larger validation part.")
-    used = np.array([TOGETHER.get(name, name) not in off for name in FEATURES])
-    features, true, shares, relations = _examples(links, held_out, np.random.default_rng(seed), pairs)
-    weights = np.zeros(len(FEATURES))
-    weights[used], bias, offsets = logistic(features[:, used], true, shares, relations, links.graph.relation_count)
-    named = dict(zip(FEATURES, weights.round(6).tolist(), strict=True))
-    return LinkWeights(bias=round(bias, 6), offsets=tuple(offsets.round(4).tolist()), **named)
+    examples = draw_examples(links, held_out, np.random.default_rng(seed), pairs, progress)
+    labelled = held_out.triple_count / (missing or held_out.triple_count)
+    return fit_examples(examples, links.graph.relation_count // 2, labelled, off)
 
 
-def _examples(
-    links: LinkPredictor, held_out: KnowledgeGraph, rng: np.random.Generator, pairs: int
+def fit_examples(
+    examples: Sequence[NDArray[Any]], relation_count: int, labelled: float, off: Collection[str] = ()
+) -> LinkWeights:
+    """Fit the weights to examples, of whose true links a share `labelled` is marked as held out."""
+    unknown = set(off) - set(FEATURES)
+    if unknown:
+        raise SettingError("off", f'cannot be "{min(unknown)}"', advice=f"Known: {', '.join(FEATURES)}.")
+    used = np.tile([name not in off for name in FEATURES], SORTS)
+    features, true, shares, relations, known = examples
+    # A query meets a pair as often as it has triples. Pairs are drawn, and weights fitted, between that and every pair
+    # alike, which ranks best; then the scale of the log-odds is fitted to what queries meet.
+    weights, bias, offsets = logistic(features[:, used], true, shares, relations, relation_count, labelled)
+    log_odds = features[:, used] @ weights + bias + offsets[relations]
+    (slope,), shift, _ = logistic(log_odds[:, None], true, shares * known**0.5, np.zeros_like(relations), 1, labelled)
+    by_sort = np.zeros(len(used))
+    by_sort[used] = slope * weights
+    rows = by_sort.reshape(SORTS, -1).round(6).tolist()
+    return LinkWeights(tuple(map(tuple, rows)), slope * bias + shift, tuple((slope * offsets).round(4).tolist()))
+
+
+def draw_examples(
+    links: LinkPredictor,
+    held_out: KnowledgeGraph,
+    rng: np.random.Generator,
+    pairs: int,
+    progress: Callable[[int], None],
 ) -> list[NDArray[Any]]:
-    """Sample pairs with and without held-out tails, weighted by how many of each the graph has.
+    """Sample pairs of each sort by the square root of their known tails, weighted by how many the graph has.
 
-    Return the columns that `logistic` takes; the groups are the relations.
+    Return columns: features, whether held out, weight, relation, and known tails of the pair (at least 1).
     """
-    count = links.graph.relation_count
+    count, entities = links.graph.relation_count, links.graph.entity_count
     new, old = (
         np.unique(graph.heads().astype(np.int64) * count + graph.relations) for graph in (held_out, links.graph)
     )
+    without = np.setdiff1d(rng.integers(entities * count, size=3 * pairs), np.union1d(new, old))
+    only_known = np.setdiff1d(old, new, assume_unique=True)
+    chosen: list[tuple[int, float]] = []
+    rest = entities * count - len(new) - len(only_known)
+    for keys, total in ((new, len(new)), (only_known, len(only_known)), (without, rest)):
+        sizes = np.array([len(links.graph.tails_of(*divmod(key, count))) for key in keys.tolist()])
+        roots = np.maximum(sizes, 1) ** 0.5
+        drawn = rng.choice(keys, min(pairs, len(keys)), replace=False, p=roots / roots.sum())
+        chosen += [(int(key), total * float(roots.mean()) / len(drawn)) for key in drawn]
     examples = []
-    for keys in (new, np.setdiff1d(old, new, assume_unique=True)):
-        chosen = rng.permutation(keys)[:pairs]
-        weight = len(keys) / max(len(chosen), 1)
-        examples += [_of_pair(links, held_out, *divmod(int(key), count), weight, rng) for key in chosen]
+    for key, weight in sorted(chosen, key=lambda one: one[0] % count):  # by relation: its features are computed once
+        head, relation = divmod(key, count)
+        examples.append(_of_pair(links, held_out, head, relation, weight, rng))
+        progress(1)
     return [np.concatenate(columns) for columns in zip(*examples, strict=True)]
 
 
@@ -65,18 +95,24 @@ def _of_pair(
     links: LinkPredictor, held_out: KnowledgeGraph, head: int, relation: int, weight: float, rng: np.random.Generator
 ) -> tuple[NDArray[Any], ...]:
     """Examples of one pair: its held-out tails, the hardest negatives, and random ones that stand for the rest."""
-    features = links.features(head, relation)
-    positive = held_out.tails_of(head, relation)
-    is_negative = np.ones(len(features), dtype=bool)
-    is_negative[positive] = is_negative[links.graph.tails_of(head, relation)] = False
-    is_near = np.zeros(len(features), dtype=bool)
-    column = dict(zip(FEATURES, features.T, strict=True))
-    for scores in (column["cosine"], column["vote"] + column["popularity"]):
+    positive, known = (graph.tails_of(head, relation) for graph in (held_out, links.graph))
+    is_negative = np.ones(links.graph.entity_count, dtype=bool)
+    is_negative[positive] = is_negative[known] = False
+    if not links.has_loops(relation):
+        is_negative[head] = False
+    is_near = np.zeros(len(is_negative), dtype=bool)
+    for forward, _ in links.pair_features(np.array([head]), relation, slice(None)):
+        scores = np.where(is_negative, forward[0].numpy(), -np.inf)
         is_near[np.argpartition(-scores, min(NEAR, len(scores) - 1))[:NEAR]] = True
     others = np.flatnonzero(is_negative & ~is_near)
     far = rng.permutation(others)[:FAR]
     chosen = np.concatenate([positive, np.flatnonzero(is_negative & is_near), far]).astype(np.int64)
+    there, back = links.features(head, relation, chosen)
     weights = np.full(len(chosen), weight, dtype=np.float32)
     weights[len(chosen) - len(far) :] *= len(others) / max(len(far), 1)
     true = (np.arange(len(chosen)) < len(positive)).astype(np.float32)
-    return features[chosen], true, weights, np.full(len(chosen), relation)
+    features = np.zeros((len(chosen), SORTS, there.shape[1]), np.float32)
+    features[:, links.sorts(relation, np.array([head]))[0]] = there
+    features[np.arange(len(chosen)), links.sorts(relation ^ 1, chosen)] += back
+    columns = (np.full(len(chosen), number) for number in (relation // 2, max(len(known), 1)))
+    return features.reshape(len(chosen), -1), true, weights, *columns

@@ -1,88 +1,87 @@
-"""The predictors of a run, one for each mode, and the weights that were fitted for them."""
+"""The predictors of a run, one for each mode, and the link models that were fitted for them."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError, SettingError
-from halfgraph.graph.files import write_atomically
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
-from halfgraph.prediction.base import Predictor, QueryPredictor, Scores
-from halfgraph.prediction.baselines import TriplesByRelation
-from halfgraph.prediction.calibration import MAKE_AGAIN, Calibration
+from halfgraph.prediction.base import Predictor, QueryPredictor
 from halfgraph.prediction.embedding import EmbeddingIndex, EmbeddingPredictor
-from halfgraph.prediction.ensemble import EnsemblePredictor, EnsembleWeights, EntityPriors, fit_ensemble, weights_for
 from halfgraph.prediction.link_executor import LinkExecutor
-from halfgraph.prediction.link_fitting import LEAST_HELD_OUT, PAIRS, fit_link_weights
-from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor, LinkWeights
-from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
+from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_fitting import PAIRS, fit_link_weights
+from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
+from halfgraph.prediction.modes import EMBEDDING, LINKS, MODES
+from halfgraph.prediction.type_predictor import TypePredictor
 from halfgraph.prediction.witness import BoundWitness, find_witness
 from halfgraph.query.tree import Query
-from halfgraph.workload.sampling import Questions
+from halfgraph.training.run_folder import load_tensors, save_tensors
 
-FILE = "evidence.json"
-FORMAT = 5
-FULL_SIZE = 30_000  # entities up to which all of these questions are used; fewer for larger graphs
-FEWEST = 30
-QUESTIONS = 200  # validation questions of each structure that the ensemble is fitted on
-# Keys of format 4, which is still read.
-OLD_KEYS = {
-    "edges": "links",
-    "vector": "embedding",
-    "low": "embedding_below",
-    "ties": "log_degree",
-    "edges_level": "links_level",
-    "vector_level": "embedding_level",
-    "chance": "probability",
-    "both": "ensemble",
-    "back": "inverse_cosine",
-    "ends": "is_tail",
-    "often": "log_tail_count",
-    "breadth": "log_known_tails",
-    "asked": "anchored_without_tail",
-}
+FILE = "links.safetensors"
+FORMAT = "1"
+FULL_SIZE, FEWEST = 30_000, 100  # entities up to which all pairs are fitted on; the least number for larger graphs
+MAKE_AGAIN = "Make it again: halfgraph calibrate RUN"
+Ids = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FittedWeights:
-    """The weights of a run, fitted on held-out triples and questions."""
+class LinkModels:
+    """The link models of a run: ComplEx, the fitted weights, and how many missing triples these were fitted for."""
 
-    links: LinkWeights
-    ensemble: Mapping[str, EnsembleWeights]  # by the structure's short name
+    complex: ComplEx
+    weights: LinkWeights
+    missing: int
 
     def save(self, run: Path) -> None:
-        write_atomically(run / FILE, json.dumps({"format": FORMAT, **asdict(self)}))
+        """Write all of it to one file, so that its parts always belong together."""
+        tensors = {"entities": self.complex.entities, "relations": self.complex.relations}
+        about = {"format": FORMAT, "weights": json.dumps(asdict(self.weights)), "missing": str(self.missing)}
+        save_tensors(run / FILE, tensors, about)
 
     @classmethod
-    def load(cls, run: Path) -> "FittedWeights | None":
-        """Read the weights of a run folder; None if it has none."""
+    def load(cls, run: Path) -> "LinkModels | None":
+        """Read the models of a run folder; None if it has none."""
         path = run / FILE
         if not path.exists():
             return None
+        tensors, about = load_tensors(path)
         try:
-            values: Any = json.loads(path.read_text(encoding="utf-8"))
-            if values["format"] not in (4, FORMAT):
-                raise ValueError(f"it has format {values['format']}, and this version reads 4 and {FORMAT}")
-            values = _with_new_keys(values)
-            ensemble = {name: EnsembleWeights.from_dict(weights) for name, weights in values["ensemble"].items()}
-            links = values["links"]
-            return cls(LinkWeights(**{**links, "offsets": tuple(links["offsets"])}), ensemble)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            if about["format"] != FORMAT:
+                raise ValueError(f"it has format {about['format']}, and this version reads {FORMAT}")
+            weights: Any = json.loads(about["weights"])
+            by_sort = tuple(map(tuple, weights["by_sort"]))
+            fitted = LinkWeights(by_sort, float(weights["bias"]), tuple(weights["offsets"]))
+            return cls(ComplEx(tensors["entities"], tensors["relations"]), fitted, int(about["missing"]))
+        except (ValueError, KeyError, TypeError) as error:
             raise FolderError(path, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
 
 
-def _with_new_keys(values: Any) -> Any:
-    if not isinstance(values, dict):
-        return values
-    return {OLD_KEYS.get(key, key): _with_new_keys(value) for key, value in values.items()}
+def missing_share(graph: Graph, view: str) -> float:
+    """Return the share of all true triples that a view is taken to lack.
+
+    A view without held-out triples lacks just these. The whole graph is taken to lack the same share as was held out.
+    """
+    whole = graph.whole.triple_count
+    missing = whole - graph.view(view).triple_count
+    return (missing or whole - graph.train.triple_count) / max(whole, 1)
+
+
+def unfitted(index: EmbeddingIndex, graph: KnowledgeGraph) -> LinkPredictor:
+    """Return a link predictor for a run without link models: links are likely by their cosines alone."""
+    weights = tuple(float(name == "cosine") for name in FEATURES)
+    complex_ = ComplEx(torch.zeros(graph.entity_count, 2), torch.zeros(graph.relation_count, 2))
+    return LinkPredictor(index, complex_, graph, LinkWeights((weights,) * SORTS))
 
 
 @dataclass(frozen=True)
@@ -91,11 +90,15 @@ class Predictors:
 
     index: EmbeddingIndex
     known: KnowledgeGraph
-    fitted: FittedWeights | None = None
+    models: LinkModels | None = None
+    missing: float = 0.05  # share of all triples that are taken to be missing from the known ones
+    members: Callable[[int], Ids] | None = None  # entities of a type, by its id; default: by the type of each entity
+    untyped: Ids = field(default_factory=lambda: np.empty(0, np.int64), repr=False)  # entities without a type statement
 
     @classmethod
-    def load(cls, run: Path, encoder: Encoder, known: KnowledgeGraph) -> "Predictors":
-        return cls(EmbeddingIndex.of(encoder), known, FittedWeights.load(run))
+    def load(cls, run: Path, encoder: Encoder, graph: Graph, view: str = "train") -> "Predictors":
+        """Load the predictors of a run, with the triples of a view as known."""
+        return cls(EmbeddingIndex.of(encoder), graph.view(view), LinkModels.load(run), missing_share(graph, view))
 
     @property
     def encoder(self) -> Encoder:
@@ -104,7 +107,7 @@ class Predictors:
     @property
     def available(self) -> tuple[str, ...]:
         """The modes that this run supports, the best first."""
-        return tuple(mode for mode in reversed(MODES) if PREDICTORS[mode].is_fitted(self.fitted))
+        return (EMBEDDING,) if self.models is None else (LINKS, EMBEDDING)
 
     def choose(self, mode: str | None) -> str:
         """Return the given mode, or the best one if None; raise SettingError if this run does not support it."""
@@ -113,119 +116,49 @@ class Predictors:
         if mode not in MODES:
             raise SettingError("--mode", f'there is no mode "{mode}"', advice=f"Known: {', '.join(MODES)}.")
         if mode not in self.available:
-            problem = f"{mode} needs weights that `train` fits on validation triples, and this run has none"
+            problem = f"{mode} needs models that `train` fits on held-out triples, and this run has none"
             raise SettingError("--mode", problem, advice="Fit them with: halfgraph calibrate RUN")
         return mode
 
     @cached_property
     def links(self) -> LinkPredictor:
-        assert self.fitted is not None, "the mode is available"
-        return LinkPredictor(self.index, self.known, self.fitted.links)
+        missing = self.known.triple_count * self.missing / (1 - self.missing)
+        if self.models is None:  # for witnesses only
+            return unfitted(self.index, self.known)
+        models, ratio = self.models, max(missing, 1) / self.models.missing
+        return LinkPredictor(self.index, models.complex, self.known, models.weights, ratio)
 
     @cached_property
-    def priors(self) -> EntityPriors:
-        return EntityPriors.of(self.known)
+    def types(self) -> TypePredictor:
+        starts = self.known.types.starts
+        by_range = self.members or (lambda type_id: np.arange(*starts[type_id : type_id + 2]))
+        return TypePredictor(self.links.neighbours, by_range, self.untyped)
 
     @cached_property
-    def triples(self) -> TriplesByRelation:
-        return TriplesByRelation.of(self.known) if self.fitted is None else self.links.triples
+    def executor(self) -> LinkExecutor:
+        """The executor by link probabilities, which threads may share."""
+        return LinkExecutor(self.links, self.types)
 
-    def link_executor(self) -> LinkExecutor:
-        """Return an executor by link probabilities, for one thread."""
-        return LinkExecutor(self.links.copy())
-
-    def predictor(self, mode: str, name: str | None = None, *, likely: bool = False) -> Predictor:
-        """Build the predictor of a mode; `likely`: its scores are probabilities, as those of `ask` are."""
-        return PREDICTORS[mode].build(self, name or mode, likely)
-
-    def query_scores(self, mode: str, query: Query, cosines: Scores) -> Scores:
-        """Score every entity for one query whose cosines are known already: (entities,) -> (entities,)."""
-        return PREDICTORS[mode].query_scores(self, query, cosines)
-
-    def witness(self, mode: str, query: Query, entity: int, calibration: Calibration) -> BoundWitness:
-        """Return the best witness of an entity as an answer, by the link probabilities of a mode.
-
-        `calibration.link_confidence(mode, step.probability)` is the confidence of a missing link.
-        """
+    def predictor(self, mode: str, name: str | None = None) -> Predictor:
+        """Build the predictor of a mode."""
         if mode == EMBEDDING:
-            links = CosineLinks(self.index, self.triples, calibration.cosine_probability)
-            return find_witness(LinkExecutor(links), query, entity)
-        return find_witness(self.link_executor(), query, entity)
+            return EmbeddingPredictor(self.index, name or mode)
+        executor = self.executor  # made once, before threads ask for it
+        return QueryPredictor(name or mode, lambda: executor.scores)
+
+    def witness(self, query: Query, entity: int) -> BoundWitness:
+        """Return the best witness of an entity as an answer, by link probabilities."""
+        return find_witness(self.executor, query, entity)
 
 
-@dataclass(frozen=True)
-class PredictorEntry:
-    """How a mode predicts: whether a run has its weights, its predictor for batches, its scores for one query."""
-
-    is_fitted: Callable[[FittedWeights | None], bool]
-    build: Callable[[Predictors, str, bool], Predictor]
-    query_scores: Callable[[Predictors, Query, Scores], Scores]
-
-
-def _links(run: Predictors, name: str, likely: bool) -> Predictor:  # noqa: ARG001  always a probability
-    run.links  # noqa: B018  computed once, before threads ask for it
-    return QueryPredictor(name, lambda: run.link_executor().scores)
-
-
-def _ensemble(run: Predictors, name: str, likely: bool) -> Predictor:
-    assert run.fitted is not None, "the mode is available"
-    links, embedding = _links(run, LINKS, likely), EmbeddingPredictor(run.index)
-    return EnsemblePredictor(links, embedding, run.fitted.ensemble, run.priors, name, likely)
-
-
-def _ensemble_scores(run: Predictors, query: Query, cosines: Scores) -> Scores:
-    assert run.fitted is not None, "the mode is available"
-    weights = weights_for(query, run.fitted.ensemble)
-    links = run.link_executor().scores(query)
-    return weights.combine(links[None], cosines[None], run.priors, likely=True)[0]
-
-
-PREDICTORS: dict[str, PredictorEntry] = {
-    EMBEDDING: PredictorEntry(
-        is_fitted=lambda _: True,
-        build=lambda run, name, _: EmbeddingPredictor(run.index, name),
-        query_scores=lambda _, __, cosines: cosines,
-    ),
-    LINKS: PredictorEntry(
-        is_fitted=lambda fitted: fitted is not None,
-        build=_links,
-        query_scores=lambda run, query, _: run.link_executor().scores(query),
-    ),
-    ENSEMBLE: PredictorEntry(
-        is_fitted=lambda fitted: fitted is not None and bool(fitted.ensemble),
-        build=_ensemble,
-        query_scores=_ensemble_scores,
-    ),
-}
-
-
-def fit_weights(
-    encoder: Encoder,
-    graph: Graph,
-    questions: Sequence[Questions],
-    seed: int,
-    progress: Callable[[int], None] = lambda _: None,
-) -> FittedWeights | None:
-    """Fit link weights on validation triples and the ensemble on validation questions; None if there are too few."""
-    if not graph.has_split or len(graph.valid.tails) < LEAST_HELD_OUT:
-        return None
-    index = EmbeddingIndex.of(encoder)
-    unfitted = LinkPredictor(index, graph.train, LinkWeights())
-    weights = fit_link_weights(unfitted, graph.valid, seed, pairs=affordable(PAIRS, graph))
-    links = QueryPredictor(LINKS, lambda: LinkExecutor(unfitted.copy(weights)).scores)
-    sample = [_sample(structure, affordable(QUESTIONS, graph), seed) for structure in questions]
-    priors = EntityPriors.of(graph.train)
-    return FittedWeights(weights, fit_ensemble(links, EmbeddingPredictor(index), sample, priors, seed, progress))
-
-
-def affordable(count: int, graph: Graph) -> int:
-    """Return `count`, or fewer for a large graph: the work for each question grows with the entities."""
-    return max(FEWEST, min(count, count * FULL_SIZE // len(graph.entities)))
-
-
-def _sample(questions: Questions, count: int, seed: int) -> Questions:
-    """Draw questions, of those with negatives if there are any."""
-    judged = np.arange(len(questions)) if questions.negatives is None else np.flatnonzero(questions.negatives.sizes())
-    among = judged if len(judged) else np.arange(len(questions))
-    rows: NDArray[np.int64] = np.random.default_rng(seed).permutation(among)[:count]
-    return questions.take(np.sort(rows))
+def fit_models(
+    complex_: ComplEx, encoder: Encoder, graph: Graph, seed: int, progress: Callable[[str, int, int], None]
+) -> LinkModels:
+    """Fit the link weights on the validation triples."""
+    links = LinkPredictor(EmbeddingIndex.of(encoder), complex_, graph.train, LinkWeights())
+    pairs = max(FEWEST, min(PAIRS, PAIRS * FULL_SIZE // len(graph.entities)))
+    show = partial(progress, "Fitting weights", 3 * pairs)
+    held_out = graph.valid.triple_count + graph.test.triple_count
+    missing = held_out if graph.test.triple_count else 2 * held_out  # the graph itself is taken to lack as many
+    weights = fit_link_weights(links, graph.valid, seed, missing=missing, pairs=pairs, progress=show)
+    return LinkModels(complex_, weights, missing)

@@ -1,27 +1,25 @@
 """Witness search: the best entities for the variables of a query, given an answer.
 
-`find_witness(executor, query, entity)` works for known and predicted answers, with any link model:
-
 1. If the graph has a witness of known triples alone, that is the result.
-2. Otherwise each variable gets the entity that scores best on the way back from the answer, by the executor's scores.
+2. Otherwise each variable gets the entity of the most probable way back from the answer, by the executor's numbers.
 
 Negated paths are listed too, each as the most likely way in which it could hold.
 """
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
-import torch
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction.baselines import one_hot
-from halfgraph.prediction.link_executor import LinkExecutor, Pass, is_anchored
-from halfgraph.prediction.link_predictor import CosineLinks, LinkPredictor
+from halfgraph.prediction.base import Scores
+from halfgraph.prediction.link_executor import LinkExecutor, Pass
+from halfgraph.prediction.link_predictor import LinkPredictor
 from halfgraph.query.exact import Entities, Exact
 from halfgraph.query.tree import Anchor, Intersect, Negate, Project, Query, Union, children, has_negation, nodes
 
 Bindings = dict[int, int]  # the entity of each node, by the node's id
+OTHER_WAYS, LEAST_SHARE = 3, 0.1  # other ways that are listed, and their least share of the best one
 
 
 @dataclass(frozen=True)
@@ -42,6 +40,9 @@ class BoundWitness:
 
     entities: Bindings
     steps: list[Step]
+    others: dict[int, list[tuple[int, float]]] = field(
+        default_factory=dict
+    )  # other entities of a variable, probable too
 
 
 def find_witness(executor: LinkExecutor, query: Query, entity: int) -> BoundWitness:
@@ -49,7 +50,8 @@ def find_witness(executor: LinkExecutor, query: Query, entity: int) -> BoundWitn
     known = next(_bindings([(query, entity)], {}, KnownChoices.of(executor.links.graph, query, entity)), None)
     if known is not None and not has_negation(query):
         return BoundWitness(known, _steps(executor.links, query, known, negated=False))
-    best = BestChoices(max(executor.passes(query), key=lambda run: float(run.scores[id(query)][entity])))
+    run = executor.run(query)
+    best = BestChoices(executor, run.scores, run.ways)
     return _with_negations(best, query, known or best.bindings(query, entity), negated=False)
 
 
@@ -67,7 +69,7 @@ def _bindings(
     if id(node) in bound:
         yield from _bindings(rest, bound, choices)
         return
-    bound = {**bound, id(node): here}
+    bound, choices = {**bound, id(node): here}, choices.at(node, entity)
     match node:
         case Project():
             for head in choices.heads(node, entity, bound):
@@ -108,6 +110,9 @@ class KnownChoices:
                         candidates[id(part)] = np.intersect1d(candidates[id(part)], here)
         return cls(graph, candidates)
 
+    def at(self, _node: Query, _entity: int) -> "KnownChoices":
+        return self
+
     def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
         before = self.graph.tails_of(tail, int(node.relation) ^ 1)
         own = [bound[id(node.source)]] if id(node.source) in bound else self.candidates[id(node.source)]
@@ -119,37 +124,49 @@ class KnownChoices:
 
 @dataclass(frozen=True)
 class BestChoices:
-    """The one best choice by the scores of a pass."""
+    """The one best choice by the executor's scores."""
 
-    run: Pass
+    executor: LinkExecutor
+    scores: Mapping[int, Scores]  # by the node's id
+    ways: Mapping[int, list[tuple[Scores, Pass]]]  # over each entity of a variable that is used more than once
     strict: bool = False
+    others: dict[int, list[tuple[int, float]]] = field(default_factory=dict)  # other ways, by the variable's id
 
     def bindings(self, query: Query, entity: int) -> Bindings:
         return next(_bindings([(query, entity)], {}, self))
 
+    def at(self, node: Query, entity: int) -> "BestChoices":
+        """Take the most probable way for the nodes below one where paths from a variable meet again."""
+        if not self.ways.get(id(node)):
+            return self
+        run = max(self.ways[id(node)], key=lambda way: float(way[0][entity]))[1]
+        ways = {**self.ways, id(node): [], **run.ways}
+        return replace(self, scores={**self.scores, **run.scores}, ways=ways).at(node, entity)
+
     def heads(self, node: Project, tail: int, bound: Bindings) -> Iterable[int]:
-        """The head by which the tail got its score: known triples from any entity, missing links from the best ones."""
+        """The head of the most probable way: known triples from any entity, missing links from the best ones."""
         if id(node.source) in bound:
             return [bound[id(node.source)]]
-        source, links, relation = self.run.scores[id(node.source)], self.run.executor.links, int(node.relation)
-        known = links.graph.tails_of(tail, relation ^ 1)
-        best = int(known[source[known].argmax()]) if len(known) else int(source.argmax())
-        score = float(source[best]) if len(known) else 0.0
-        if source.any():
-            heads, evidence = self.run.executor.best_heads(source), links.evidence(source, relation)
-            likely = links.probabilities(heads, relation, evidence, np.array([tail]), anchored=is_anchored(node))
-            scores = likely[:, 0] * torch.from_numpy(source[heads])
-            if float(scores.max()) > score:
-                best = int(heads[int(scores.argmax())])
-        return [best]
+        source, links, relation = self.scores[id(node.source)], self.executor.links, int(node.relation)
+        known = links.graph.tails_of(tail, relation ^ 1).astype(np.int64)
+        heads = self.executor.best_heads(source)
+        if not len(known) and not len(heads):
+            return [0]
+        likely = links.probabilities(heads, relation, np.array([tail]))[:, 0].numpy() if len(heads) else np.empty(0)
+        heads, ways = np.concatenate([known, heads]), np.concatenate([source[known], source[heads] * likely])
+        order = np.argsort(-ways, kind="stable")
+        if not isinstance(node.source, Anchor):
+            others = [(int(heads[row]), float(ways[row])) for row in order[1 : 1 + OTHER_WAYS]]
+            self.others[id(node.source)] = [way for way in others if way[1] >= LEAST_SHARE * ways[order[0]]]
+        return [int(heads[order[0]])]
 
     def parts(self, node: Union, entity: int) -> Iterable[Query]:
-        return [max(node.parts, key=lambda part: float(self.run.scores[id(part)][entity]))]
+        return [max(node.parts, key=lambda part: float(self.scores[id(part)][entity]))]
 
 
 def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated: bool) -> BoundWitness:
     """Return the witness with the most likely links of its negated paths."""
-    steps = _steps(best.run.executor.links, query, bound, negated=negated)
+    steps = _steps(best.executor.links, query, bound, negated=negated)
     entities = dict(bound)
     for node in nodes(query, negated=False):
         if isinstance(node, Intersect) and id(node) in bound:
@@ -159,19 +176,15 @@ def _with_negations(best: BestChoices, query: Query, bound: Bindings, *, negated
                     denied = _with_negations(best, part.part, inner, negated=not negated)
                     entities = {**denied.entities, id(part): bound[id(node)], **entities}
                     steps += denied.steps
-    return BoundWitness(entities, steps)
+    return BoundWitness(entities, steps, best.others)
 
 
-def _steps(links: LinkPredictor | CosineLinks, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
+def _steps(links: LinkPredictor, query: Query, bound: Bindings, *, negated: bool) -> list[Step]:
     """Return the links between bound entities."""
     steps = []
     for node in nodes(query, negated=False):
         if isinstance(node, Project) and id(node) in bound:
             head, tail, relation = bound[id(node.source)], bound[id(node)], int(node.relation)
-            known, probability = tail in links.graph.tails_of(head, relation), 1.0
-            if not known:
-                evidence = links.evidence(one_hot(head, links.graph.entity_count), relation)
-                ends = (np.array([head]), relation, evidence, np.array([tail]))
-                probability = float(links.probabilities(*ends, anchored=is_anchored(node))[0, 0])
+            known, probability = tail in links.graph.tails_of(head, relation), links.probability(head, relation, tail)
             steps.append(Step(node, head, tail, known, probability, negated))
     return steps

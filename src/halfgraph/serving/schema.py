@@ -64,7 +64,7 @@ class ExampleList:
 
 
 @dataclass(frozen=True)
-class Neighbours:
+class RelatedEntities:
     """The neighbours of an entity by one relation: the first few, and their number."""
 
     relation: NamedEntity
@@ -86,8 +86,8 @@ class EntityPage(NamedEntity):
 
     type: str
     degree: int
-    out: Sequence[Neighbours]
-    incoming: Sequence[Neighbours] = field(metadata={"alias": "in"})
+    out: Sequence[RelatedEntities]
+    incoming: Sequence[RelatedEntities] = field(metadata={"alias": "in"})
     literals: Sequence[LiteralValue]
 
 

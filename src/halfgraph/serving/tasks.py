@@ -17,7 +17,7 @@ from halfgraph.graph.knowledge_graph import Ids
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import Problem, Reply, as_json, problem_of
-from halfgraph.serving.schema import EntityPage, ExampleList, Limits, LiteralValue, Neighbours
+from halfgraph.serving.schema import EntityPage, ExampleList, Limits, LiteralValue, RelatedEntities
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.results import Binding, store_rows, write_results
 from halfgraph.sparql.syntax_tree import (
@@ -138,7 +138,7 @@ def ask(context: WorkerContext, job: Job) -> Reply:
 
 
 def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
-    options = {"mode": job["mode"], "min_confidence": job["min_confidence"], "any_type": job.get("any_type", False)}
+    options = {"mode": job["mode"], "min_confidence": job["min_confidence"]}
     return context.engine.ask(job["query"], job["top"], **options, explain=explain)
 
 
@@ -162,13 +162,13 @@ def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
     )
 
 
-def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit: int) -> list[Neighbours]:
+def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit: int) -> list[RelatedEntities]:
     relations, tails = edges
     neighbours = []
     for relation in np.unique(relations[(relations & 1) == inverse]).tolist():
         others = tails[relations == relation]
         first = [names.entity(int(other)) for other in others[:limit]]
-        neighbours.append(Neighbours(names.relation(relation), first, len(others)))
+        neighbours.append(RelatedEntities(names.relation(relation), first, len(others)))
     return neighbours
 
 
