@@ -57,7 +57,7 @@ def main() -> None:
 
 
 def _models(graph: Graph) -> LinkModels:
-    """Link models as large as those of a run, with weights as a run has them."""
+    """Link models as large as those of a run, with weights made by hand: time does not depend on them."""
     generator = torch.Generator().manual_seed(0)
     model = ComplEx.new(graph.train.entity_count, graph.train.relation_count, RANK, generator)
     weights = tuple(WEIGHTS.get(name, 0.0) for name in FEATURES)
