@@ -57,6 +57,8 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
     torch.set_num_threads(1)
     engine = load()
     assert engine.store.local is not None
+    if engine.models is not None:
+        engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
     graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
     return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
