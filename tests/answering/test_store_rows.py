@@ -9,6 +9,7 @@ from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimi
 from halfgraph.graph.store import store_folder
 from halfgraph.sparql.read import request_of
 from small_engines import ENDLESS
+from wild_graphs import company
 
 
 @pytest.mark.parametrize("text", ["person3", "http://halfgraph.local/person3", "<person3>", ":person3", "Person3"])
@@ -21,6 +22,13 @@ def test_an_unknown_name_is_reported_with_similar_ones(graph):
     with pytest.raises(UnknownName) as caught:
         EntityNames(graph).resolve(":persn3")
     assert "http://halfgraph.local/person3" in caught.value.nearest
+
+
+def test_a_guessed_type_is_marked_and_a_stated_one_is_not(tmp_path):
+    names = EntityNames(company(tmp_path))
+    guessed, stated = (names.described(names.resolve(f"Employee {number}"))[2] for number in (0, 1))
+    assert guessed.endswith(" (guessed)")
+    assert "guessed" not in stated
 
 
 def test_with_a_time_limit_the_same_rows_come_back_and_a_long_query_is_stopped(graph):

@@ -18,6 +18,7 @@ from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProc
 from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import open_store, store_folder
+from halfgraph.graph.types import UNTYPED
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.syntax_tree import RDF_TYPE, Ask, Iri, Select, Triple, Variable, columns, select
@@ -167,10 +168,12 @@ class EntityNames:
         return entity
 
     def _describe(self, number: int) -> tuple[str, str, str]:
-        """The IRI and label of an entity and the short name of its type."""
+        """The IRI and label of an entity and the short name of its type, marked if the import has guessed it."""
         name = self.graph.entities.name(number)
         iri = name if name.startswith("_:") else self.graph.namer.iri(name)
-        return iri, self.graph.entities.label(number), self.type_name(bisect_right(self._starts, number) - 1)
+        type_name = self.type_name(bisect_right(self._starts, number) - 1)
+        is_guess = type_name != UNTYPED and not self.graph.is_type_stated(number)
+        return iri, self.graph.entities.label(number), f"{type_name} (guessed)" if is_guess else type_name
 
     def entity(self, number: int) -> NamedEntity:
         return NamedEntity(*self.described(number)[:2])
