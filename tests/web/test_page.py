@@ -118,10 +118,15 @@ def test_the_prediction_mode_is_chosen_and_in_the_link(visit: Visit) -> None:
 def test_a_link_with_the_earlier_names_of_options_still_works(visit: Visit) -> None:
     page = visit.open(LEFT)
     page.wait_for_selector(".summary")
-    page.goto(page.url + "&mode=vector&least=0.25")
-    expect(page.locator(".summary")).to_be_visible()
-    expect(page.get_by_label("Mode")).to_have_value("embedding")
+    address = page.url
+    page.goto(address + "&mode=scored&least=0.25")
+    expect(page.get_by_label("Mode")).to_have_value("links")
     expect(page.get_by_label("Confidence")).to_have_value("0.25")
+    expect(page.locator(".summary")).to_be_visible()
+    page.goto(address + "&mode=vector&least=0.25")  # this mode has no confidence
+    expect(page.get_by_label("Mode")).to_have_value("embedding")
+    expect(page.get_by_label("Confidence")).to_have_value("0")
+    expect(page.locator(".summary")).to_be_visible()
 
 
 def test_a_click_on_an_answer_shows_its_witness_drawn_and_listed(visit: Visit) -> None:

@@ -13,12 +13,13 @@ export function read(hash = location.hash): UrlState {
   const given = new URLSearchParams(hash.slice(1));
   const top = Number(given.get("top"));
   const minConfidence = Number(given.get("min_confidence") ?? given.get("least"));
-  const mode = given.get("mode") ?? "";
+  const named = given.get("mode") ?? "";
+  const mode = RENAMED[named] ?? named;
   return {
     query: given.get("query") ?? "",
     top: top >= 1 && top <= 1000 ? Math.floor(top) : TOP,
-    minConfidence: minConfidence > 0 && minConfidence <= 1 ? minConfidence : 0,
-    mode: RENAMED[mode] ?? mode,
+    minConfidence: minConfidence > 0 && minConfidence <= 1 && mode !== "embedding" ? minConfidence : 0, // which has none
+    mode,
     entity: given.get("entity"),
   };
 }
