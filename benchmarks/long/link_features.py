@@ -16,12 +16,13 @@ from halfgraph.evaluation.questions import EvaluationSet
 from halfgraph.evaluation.results import evaluate
 from halfgraph.evaluation.runs import open_questions
 from halfgraph.prediction.link_features import FEATURES
-from halfgraph.prediction.link_fitting import PAIRS, draw_examples, fit_examples
+from halfgraph.prediction.link_fitting import PAIRS, draw_examples, fit_examples, log_rates
 from halfgraph.prediction.modes import LINKS
 from halfgraph.prediction.predictors import Predictors
 
 MODELS = ("cosine", "complex")
-CHANGES = ((), *((name,) for name in FEATURES), MODELS, tuple(name for name in FEATURES if name not in MODELS))
+RATES = "relations' rates"
+CHANGES = (*((name,) for name in FEATURES), MODELS, tuple(name for name in FEATURES if name not in MODELS))
 
 
 def main() -> None:
@@ -47,10 +48,15 @@ def main() -> None:
         names = [own.structure.short for own in questions.sets]
         print(f"{given.run}, {given.limit} queries of each structure, {given.pairs} pairs, seed {given.seed}")
         print(f"| Hits@3 without | {' | '.join(names)} | mean | mean MRR |\n{'|---' * (len(names) + 3)}|")
-        for off in CHANGES:
-            weights = fit_examples(examples, len(graph.relations), labelled, off)
+        rates = log_rates(graph.train, graph.valid)
+        for name, used, off in (
+            ("(nothing)", rates, ()),
+            (RATES, 0 * rates, ()),
+            *((", ".join(off), rates, off) for off in CHANGES),
+        ):
+            weights = fit_examples(examples, used, labelled, off)
             changed = replace(predictors, models=replace(predictors.models, weights=weights))
-            print(row(", ".join(off) or "(nothing)", changed, questions, names, given), flush=True)
+            print(row(name, changed, questions, names, given), flush=True)
 
 
 def row(

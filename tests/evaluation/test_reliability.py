@@ -12,12 +12,14 @@ from halfgraph.evaluation.reliability import (
     calibration_error,
     given_something_missing,
     judge_answers,
+    judge_sure_links,
     measure_reliability,
     reliability_bins,
 )
 from halfgraph.graph.folder import Graph
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import STRUCTURES
+from small_links import links_of, random_weights
 from small_runs import people, training_questions
 
 
@@ -102,3 +104,28 @@ def test_a_predictor_that_is_always_half_sure_errs_by_how_far_it_is_from_half(gr
         assert figures["ece"][name] == pytest.approx(abs(0.5 - bins["right"][0]), abs=1e-3)
         assert figures["brier"][name] == pytest.approx(0.25)
     assert set(figures["something_missing"]["ece"]) == {own.structure.short for own in questions}
+
+
+def test_sure_links_are_counted_over_the_whole_graph(graph, monkeypatch):
+    known = graph.train
+    sure, right = 0, 0
+    links = links_of(known, random_weights(known, bias=6.0))
+    for relation in range(0, known.relation_count, 2):
+        for head, row in enumerate(links.probabilities(np.arange(known.entity_count), relation).numpy()):
+            tails = np.flatnonzero(row >= reliability.SURE)
+            sure, right = sure + len(tails), right + np.isin(tails, graph.whole.tails_of(head, relation)).sum()
+    assert 0 < sure < known.entity_count**2
+    monkeypatch.setattr(reliability, "PAIRS", 10**6)
+    every = judge_sure_links(links, graph.whole, 0)
+    assert every == {"confidence": 0.8, "links": sure, "right": round(right / sure, 4), "drawn": sure}
+    monkeypatch.setattr(reliability, "PAIRS", 40)
+    some = judge_sure_links(links, graph.whole, 0)
+    assert some["drawn"] < sure
+    assert some["links"] == pytest.approx(sure, rel=0.5)
+
+
+def test_no_share_is_right_if_no_link_is_sure_and_large_graphs_are_not_judged(graph, monkeypatch):
+    links = links_of(graph.train, random_weights(graph.train, bias=-100.0))
+    assert judge_sure_links(links, graph.whole, 0) == {"confidence": 0.8, "links": 0, "right": None, "drawn": 0}
+    monkeypatch.setattr(reliability, "LARGE", 10)
+    assert judge_sure_links(links, graph.whole, 0) is None

@@ -104,10 +104,12 @@ def test_a_report_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_the_errors_are_listed_by_structure() -> None:
-    calibration = {"ece": {"1p": 0.12, "2i": 0.05}, "something_missing": {"ece": {"2i": 0.2}}}
+    sure = {"confidence": 0.8, "links": 1200, "right": 0.9, "drawn": 30}
+    calibration = {"ece": {"1p": 0.12, "2i": 0.05}, "something_missing": {"ece": {"2i": 0.2}}, "sure_links": sure}
     row = Row("CGA", {"calibration": calibration}, None, (0,), {})
-    drawn, held_out = error_tables([row, Row("popularity", {}, None, (), {})])
+    drawn, held_out, links = error_tables([row, Row("popularity", {}, None, (), {})])
     assert [list(line) for line in drawn.rows] == [["1p", 0.12], ["2i", 0.05]]
     assert [list(line) for line in held_out.rows] == [["2i", 0.2]]
+    assert [list(line) for line in links.rows] == [["CGA", 1200, 30, 0.9]]
     assert drawn.columns == held_out.columns == ["", "CGA"]
     assert not any(table.rows for table in error_tables([Row("popularity", {}, None, (), {})]))

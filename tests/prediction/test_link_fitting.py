@@ -8,9 +8,10 @@ import pytest
 
 from halfgraph.errors import SettingError
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.link_features import FEATURES
-from halfgraph.prediction.link_fitting import fit_link_weights
+from halfgraph.prediction.link_fitting import fit_link_weights, log_rates
 from halfgraph.prediction.link_predictor import LinkPredictor, LinkWeights
 from halfgraph.training import link_training
 from halfgraph.training.link_training import train_links
@@ -94,3 +95,23 @@ def test_a_graph_with_too_little_held_out_is_refused(tmp_path):
     index = EmbeddingIndex.of(new_encoder(TINY, small, 0, "cpu"))
     with pytest.raises(SettingError, match="too few"):
         fit_link_weights(LinkPredictor(index, random_complex(small.train), small.train, LinkWeights()), small.valid, 0)
+
+
+def test_rates_are_those_of_held_out_triples_and_average_for_relations_without_triples(graph):
+    rates = log_rates(graph.train, graph.train)
+    assert rates == pytest.approx(np.zeros(graph.train.relation_count // 2))
+    triples = graph.train.triples()
+    first = KnowledgeGraph.of(triples[triples[:, 1] == 0], graph.train.types, graph.train.relation_count)
+    rates = log_rates(graph.train, first)
+    assert rates[0] > 0
+    assert (rates[1:] < 0).all()
+    assert log_rates(first, first)[1:] == pytest.approx(0)
+
+
+def test_a_relation_that_lacks_nothing_is_predicted_less_even_if_no_example_has_it(graph, links):
+    triples = graph.valid.triples()
+    chosen = int(np.bincount(triples[:, 1]).argmax())
+    without = KnowledgeGraph.of(triples[triples[:, 1] != chosen], graph.valid.types, graph.valid.relation_count)
+    every, few = (fit_link_weights(links, held_out, 0, pairs=40) for held_out in (graph.valid, without))
+    means = [np.delete(weights.offsets, chosen // 2).mean() for weights in (every, few)]
+    assert few.offsets[chosen // 2] - means[1] < every.offsets[chosen // 2] - means[0] - 1

@@ -10,7 +10,7 @@ import torch
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.modes import EMBEDDING, LINKS, MODES
+from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
 from halfgraph.prediction.predictors import FILE, LinkModels, Predictors, missing_share
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.training.run import new_encoder
@@ -69,8 +69,10 @@ def test_a_mode_without_its_models_is_refused_and_so_is_an_unknown_one(predictor
     bare = Predictors(predictors.index, predictors.known)
     with pytest.raises(SettingError, match="halfgraph calibrate RUN"):
         bare.choose(LINKS)
-    with pytest.raises(SettingError, match="Known: embedding, links"):
-        bare.choose("ensemble")
+    with pytest.raises(SettingError, match="halfgraph calibrate RUN"):
+        bare.choose(ENSEMBLE)
+    with pytest.raises(SettingError, match="Known: embedding, links, ensemble"):
+        bare.choose("rules")
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -23,7 +23,7 @@ export interface KnownAnswer {
   row: Record<string, Cell>;
 }
 
-/** A predicted answer. The confidence is the probability that it is right, absent in the mode embedding. */
+/** A predicted answer. The confidence is the probability that it is right, only in the mode links. */
 export interface PredictedAnswer {
   entity: string;
   label: string;

@@ -6,7 +6,7 @@ export interface UrlState extends Question {
 }
 
 export const TOP = 10;
-const RENAMED: Record<string, string> = { vector: "embedding", scored: "links", both: "links", ensemble: "links" }; // in older links
+const RENAMED: Record<string, string> = { vector: "embedding", scored: "links", both: "links" }; // in older links
 
 /** The state in a URL; by default an empty query. */
 export function read(hash = location.hash): UrlState {
@@ -18,7 +18,7 @@ export function read(hash = location.hash): UrlState {
   return {
     query: given.get("query") ?? "",
     top: top >= 1 && top <= 1000 ? Math.floor(top) : TOP,
-    minConfidence: minConfidence > 0 && minConfidence <= 1 && mode !== "embedding" ? minConfidence : 0, // which has none
+    minConfidence: minConfidence > 0 && minConfidence <= 1 && ["", "links"].includes(mode) ? minConfidence : 0, // others have none
     mode,
     entity: given.get("entity"),
   };

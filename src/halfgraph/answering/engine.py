@@ -23,7 +23,7 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.modes import EMBEDDING
+from halfgraph.prediction.modes import EMBEDDING, LINKS
 from halfgraph.prediction.predictors import LinkModels, Predictors, missing_share
 from halfgraph.query.tree import type_of
 from halfgraph.sparql.read import Reading, request_of, undrawn
@@ -139,7 +139,7 @@ class Engine:
         exact_score = float(self.predicted_rows.scores(mode, reading.query)[number])
         score, confidence = self.predicted_rows.shown(mode, exact_score)
         against = None if known else self.predicted_rows.violated(reading, number)
-        excluded = not exact_score if mode != EMBEDDING else exact_score == -np.inf
+        excluded = exact_score == (0.0 if mode == LINKS else -np.inf)
         if excluded and not known:
             against = against or ("it has another type" if mode == EMBEDDING else "its probability is 0")
         shown = (None if score == -np.inf else score), (None if known else confidence)
@@ -234,9 +234,9 @@ class Engine:
             return
         if not 0 <= min_confidence <= 1:
             raise SettingError("--min-confidence", f"must be between 0 and 1, found {min_confidence:g}")
-        if mode == EMBEDDING:
+        if mode != LINKS:
             advice = "Leave out --mode." if self.models else "Fit it with: halfgraph calibrate RUN"
-            raise SettingError("--min-confidence", "the mode embedding has scores, but no confidence", advice=advice)
+            raise SettingError("--min-confidence", f"the mode {mode} has scores, but no confidence", advice=advice)
 
     def _explanation(self, text: str, reading: Reading, *, is_empty: bool) -> Explanation:
         encoded = EncodedVariables.of(self.index.encoder, reading.query)

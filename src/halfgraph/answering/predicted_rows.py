@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from halfgraph.answering.schema import PredictedAnswer
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
-from halfgraph.prediction.modes import EMBEDDING
+from halfgraph.prediction.ensemble import ensemble_scores
+from halfgraph.prediction.modes import EMBEDDING, LINKS
 from halfgraph.prediction.predictors import Predictors
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import Query, type_of
@@ -40,9 +41,16 @@ class PredictedRows:
     names: EntityNames
 
     def scores(self, mode: str, query: Query) -> NDArray[np.float32]:
-        """Score every entity by a mode: (entities,)."""
-        if mode != EMBEDDING:
-            return self.predictors.executor.scores(query)
+        """Score every entity by a mode, an excluded one as minus infinity, or as 0 by links: (entities,)."""
+        if mode == EMBEDDING:
+            return self._cosines(query)
+        probabilities = self.predictors.executor.scores(query)
+        if mode == LINKS:
+            return probabilities
+        scores = ensemble_scores(probabilities, self._cosines(query), self.predictors.known.degrees())
+        return np.where(probabilities > 0, scores, -np.inf)
+
+    def _cosines(self, query: Query) -> NDArray[np.float32]:
         with torch.no_grad():
             embeddings = torch.cat(self.index.encoder.encode(disjuncts(without_negation(query))))
         cosines = self.index.scores(embeddings, slice(None)).cpu().numpy()
@@ -57,7 +65,7 @@ class PredictedRows:
         """Return the best entities that are not known answers and that no condition of the query excludes."""
         count = len(self.names.graph.entities) if reading.conditions.elements else top
         scores = torch.from_numpy(self.scores(mode, reading.query))
-        if mode != EMBEDDING:
+        if mode == LINKS:
             scores[scores <= 0] = -torch.inf
         ranked = top_entities(scores[None], count, first=0, without=[known])[0]
         return self.answers(mode, self._filter(reading, ranked, top))
@@ -68,7 +76,7 @@ class PredictedRows:
 
     def shown(self, mode: str, score: float) -> tuple[float, float | None]:
         """Return a score as it is shown, and the confidence: the same number, in the mode that has probabilities."""
-        if mode == EMBEDDING:
+        if mode != LINKS:
             return round(score, 4), None
         probability = rounded(score)
         return probability, probability

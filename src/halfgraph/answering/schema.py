@@ -69,7 +69,7 @@ class KnownAnswer(NamedEntity):
 
 @dataclass(frozen=True)
 class PredictedAnswer(NamedEntity):
-    """A predicted answer. The confidence is the probability that it is right, absent in the mode embedding."""
+    """A predicted answer. The confidence is the probability that it is right, only in the mode links."""
 
     type: str
     score: float

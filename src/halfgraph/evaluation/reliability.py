@@ -3,6 +3,7 @@
 A confidence is meant for a question that was not chosen because an answer is missing. So it is measured on queries
 drawn from the known triples, whatever is missing there. On held-out questions, each of which does lack an answer, the
 confidence given that something is missing is measured instead: p / (1 - (1 - p1)(1 - p2)...) over all entities.
+Links that are predicted with high confidence are judged over the whole graph.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,12 +14,15 @@ from numpy.typing import NDArray
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.base import Predictor, Scores, map_chunks
+from halfgraph.prediction.link_predictor import LARGE, LinkPredictor
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import STRUCTURES
 from halfgraph.workload.sampling import Questions, Sampler
 
 BINS = 15
 MOST, DRAWN = 500, 300  # held-out questions of each structure, and queries drawn from the known triples
+SURE = 0.8  # least probability of a sure link
+PAIRS = 600  # of head and relation, drawn of each sort
 TOP = 10  # predicted answers of each question that are judged
 CHUNK, CHUNK_SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 Judged = tuple[NDArray[np.float64], NDArray[np.bool_]]  # confidences, and whether the answers are right
@@ -94,6 +98,33 @@ def measure_reliability(
         for own in sets
     }
     return {"calibration": {**_figures(unselected), "something_missing": _figures(held_out)}}
+
+
+def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> dict[str, Any] | None:
+    """Estimate for the whole graph how many missing links are SURE, and the share of them that the true graph has.
+
+    Pairs of head and relation are drawn of three sorts: with known tails, with neighbours of the head that have the
+    relation, and others. Large graphs are not judged.
+    """
+    if links.graph.entity_count > LARGE:
+        return None
+    rng = np.random.default_rng(seed)
+    sorts = [
+        np.where(links.known_tails(relation) > 0, 0, np.where(links.voters(relation) > 0, 1, 2)).astype(np.int8)
+        for relation in range(0, links.graph.relation_count, 2)
+    ]
+    drawn, expected, right = 0, 0.0, 0.0
+    for sort in range(3):
+        relations, heads = np.nonzero(np.stack(sorts) == sort)
+        rows = np.sort(rng.permutation(len(heads))[:PAIRS])
+        for relation, head in zip(2 * relations[rows], heads[rows], strict=True):
+            sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0].numpy() >= SURE)
+            weight = len(heads) / len(rows)
+            drawn += len(sure)
+            expected += weight * len(sure)
+            right += weight * int(np.isin(sure, truth.tails_of(int(head), int(relation))).sum())
+    share = round(right / expected, 4) if expected else None
+    return {"confidence": SURE, "links": round(expected), "right": share, "drawn": drawn}
 
 
 def _figures(judged: Mapping[str, Judged]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from halfgraph.errors import FolderError
 from halfgraph.evaluation.measures import HARD, TYPES
 from halfgraph.evaluation.questions import ORDER
 from halfgraph.evaluation.ranking import HITS
+from halfgraph.evaluation.reliability import SURE
 from halfgraph.evaluation.results import Row, baseline_remarks
 from halfgraph.graph.files import write_atomically
 from halfgraph.query.structures import structure_named
@@ -16,6 +17,7 @@ from halfgraph.query.structures import structure_named
 Cell = str | int | float | None
 CALIBRATION_ERROR = "Expected calibration error, on queries drawn from the known triples"
 GIVEN_MISSING = "Expected calibration error on these questions, given that an answer is missing"
+SURE_LINKS = f"Missing links that are at least {SURE:.0%} sure, estimated for the whole graph"
 FEW = 4  # at most this many rows are shown as columns
 
 
@@ -144,7 +146,18 @@ def by_missing(rows: Sequence[Row]) -> Table:
 def error_tables(rows: Sequence[Row]) -> list[Table]:
     """Expected calibration errors by structure, on drawn queries and on the questions; no rows if none was measured."""
     own = [row for row in rows if "calibration" in row.figures]
-    return [_error_table(own, CALIBRATION_ERROR, ()), _error_table(own, GIVEN_MISSING, ("something_missing",))]
+    return [
+        _error_table(own, CALIBRATION_ERROR, ()),
+        _error_table(own, GIVEN_MISSING, ("something_missing",)),
+        _sure_links(own),
+    ]
+
+
+def _sure_links(rows: Sequence[Row]) -> Table:
+    """How many links of the whole graph are predicted with high confidence, and how many of them are held-out ones."""
+    own = [(row.name, row.figures["calibration"].get("sure_links")) for row in rows]
+    lines = [[name, sure["links"], sure["drawn"], sure["right"]] for name, sure in own if sure]
+    return Table(SURE_LINKS, ["", "links", "of these judged", "share right"], lines, digits=3)
 
 
 def _error_table(rows: Sequence[Row], title: str, path: tuple[str, ...]) -> Table:

@@ -9,7 +9,7 @@ from typing import Any
 from halfgraph.evaluation.page import page
 from halfgraph.evaluation.questions import EvaluationSet, from_file, from_workload, sample_questions
 from halfgraph.evaluation.ranking import Watch
-from halfgraph.evaluation.reliability import measure_reliability
+from halfgraph.evaluation.reliability import judge_sure_links, measure_reliability
 from halfgraph.evaluation.report import markdown, write_report
 from halfgraph.evaluation.results import Measured, Row, evaluate
 from halfgraph.graph.folder import Graph
@@ -77,6 +77,7 @@ def measure_run(
     figures = evaluate(predictor, questions, seed=seed, threads=threads, watch=watch, progress=show)
     if mode == LINKS:
         figures |= measure_reliability(predictor, questions.sets, graph.view(view), graph.whole, seed)
+        figures["calibration"]["sure_links"] = judge_sure_links(predictors.links, graph.whole, seed)
     kept: dict[str, Any] = {key: provenance[key] for key in KEPT if key in provenance}
     figures |= {"run": str(run), "seed": provenance["seed"], "model": model, "mode": mode, "view": view, **kept}
     return Measured(row, figures, int(provenance["seed"]), kept)

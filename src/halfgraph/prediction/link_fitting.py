@@ -14,6 +14,7 @@ from halfgraph.prediction.logistic import logistic
 
 PAIRS = 700  # pairs of head and relation of each sort: with held-out tails, with known ones only, and without tails
 NEAR, FAR = 100, 100  # negatives of each pair: the best by each feature of pairs from the head, and random ones
+SMOOTHING = 20  # edges with the average rate, added to those of each relation
 LEAST_HELD_OUT = 20  # fewer held-out edges cannot be fitted on
 
 
@@ -36,13 +37,26 @@ def fit_link_weights(
         raise SettingError("graph", problem, advice="Split it with a larger validation part.")
     examples = draw_examples(links, held_out, np.random.default_rng(seed), pairs, progress)
     labelled = held_out.triple_count / (missing or held_out.triple_count)
-    return fit_examples(examples, links.graph.relation_count // 2, labelled, off)
+    return fit_examples(examples, log_rates(links.graph, held_out), labelled, off)
+
+
+def log_rates(known: KnowledgeGraph, held_out: KnowledgeGraph) -> NDArray[np.float64]:
+    """Return for each relation, inverses together, the log of how often its triples are held out, 0 on average.
+
+    All triples are counted, since the examples have few of a rare relation.
+    """
+    held, had = (np.bincount(graph.relations // 2, minlength=known.relation_count // 2) for graph in (held_out, known))
+    average = held.sum() / had.sum()
+    return np.log((held + SMOOTHING * average) / (had + SMOOTHING) / average)
 
 
 def fit_examples(
-    examples: Sequence[NDArray[Any]], relation_count: int, labelled: float, off: Collection[str] = ()
+    examples: Sequence[NDArray[Any]], rates: NDArray[np.float64], labelled: float, off: Collection[str] = ()
 ) -> LinkWeights:
-    """Fit the weights to examples, of whose true links a share `labelled` is marked as held out."""
+    """Fit the weights to examples, of whose true links a share `labelled` is marked as held out.
+
+    `rates` are the relations' `log_rates`: one weight makes them part of the relations' offsets.
+    """
     unknown = set(off) - set(FEATURES)
     if unknown:
         raise SettingError("off", f'cannot be "{min(unknown)}"', advice=f"Known: {', '.join(FEATURES)}.")
@@ -50,11 +64,13 @@ def fit_examples(
     features, true, shares, relations, known = examples
     # A query meets a pair as often as it has triples. Pairs are drawn, and weights fitted, between that and every pair
     # alike, which ranks best; then the scale of the log-odds is fitted to what queries meet.
-    weights, bias, offsets = logistic(features[:, used], true, shares, relations, relation_count, labelled)
+    columns = np.column_stack([features[:, used], rates[relations]])
+    (*weights, of_rate), bias, offsets = logistic(columns, true, shares, relations, len(rates), labelled)
+    offsets += of_rate * rates
     log_odds = features[:, used] @ weights + bias + offsets[relations]
     (slope,), shift, _ = logistic(log_odds[:, None], true, shares * known**0.5, np.zeros_like(relations), 1, labelled)
     by_sort = np.zeros(len(used))
-    by_sort[used] = slope * weights
+    by_sort[used] = slope * np.array(weights)
     rows = by_sort.reshape(SORTS, -1).round(6).tolist()
     return LinkWeights(tuple(map(tuple, rows)), slope * bias + shift, tuple((slope * offsets).round(4).tolist()))
 

@@ -2,6 +2,6 @@
 
 from typing import Literal, get_args
 
-Mode = Literal["embedding", "links"]
+Mode = Literal["embedding", "links", "ensemble"]
 MODES: tuple[Mode, ...] = get_args(Mode)
-EMBEDDING, LINKS = MODES
+EMBEDDING, LINKS, ENSEMBLE = MODES

@@ -18,11 +18,12 @@ from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.base import Predictor, QueryPredictor
 from halfgraph.prediction.embedding import EmbeddingIndex, EmbeddingPredictor
+from halfgraph.prediction.ensemble import EnsemblePredictor
 from halfgraph.prediction.link_executor import LinkExecutor
 from halfgraph.prediction.link_features import FEATURES
 from halfgraph.prediction.link_fitting import PAIRS, fit_link_weights
 from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
-from halfgraph.prediction.modes import EMBEDDING, LINKS, MODES
+from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
 from halfgraph.prediction.type_predictor import TypePredictor
 from halfgraph.prediction.witness import BoundWitness, find_witness
 from halfgraph.query.tree import Query
@@ -106,8 +107,8 @@ class Predictors:
 
     @property
     def available(self) -> tuple[str, ...]:
-        """The modes that this run supports, the best first."""
-        return (EMBEDDING,) if self.models is None else (LINKS, EMBEDDING)
+        """The modes that this run supports, the default first."""
+        return (EMBEDDING,) if self.models is None else (LINKS, EMBEDDING, ENSEMBLE)
 
     def choose(self, mode: str | None) -> str:
         """Return the given mode, or the best one if None; raise SettingError if this run does not support it."""
@@ -141,10 +142,12 @@ class Predictors:
 
     def predictor(self, mode: str, name: str | None = None) -> Predictor:
         """Build the predictor of a mode."""
+        embedding = EmbeddingPredictor(self.index, name or mode)
         if mode == EMBEDDING:
-            return EmbeddingPredictor(self.index, name or mode)
+            return embedding
         executor = self.executor  # made once, before threads ask for it
-        return QueryPredictor(name or mode, lambda: executor.scores)
+        links = QueryPredictor(name or mode, lambda: executor.scores)
+        return links if mode == LINKS else EnsemblePredictor(links, embedding, self.known.degrees(), name or mode)
 
     def witness(self, query: Query, entity: int) -> BoundWitness:
         """Return the best witness of an entity as an answer, by link probabilities."""
