@@ -4,9 +4,10 @@ The JSON, the OpenAPI description and the page's TypeScript types are made from 
 `alias` is its key in JSON, and a field that is `optional` has no key if it is None.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from typing import Any, Literal
 
@@ -65,6 +66,11 @@ class KnownAnswer(NamedEntity):
 
     type: str | None
     row: Mapping[str, Cell]
+
+    @cached_property
+    def json(self) -> str:
+        """The answer as JSON; answers of a batch share those of an entity."""
+        return json.dumps(to_json(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -154,6 +160,12 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         return to_json(self)
 
+    def to_line(self) -> str:
+        """Return `to_dict` as a line of JSON, faster where known answers are shared."""
+        values = {name: json.dumps(to_json(getattr(self, name)), ensure_ascii=False) for name in _OTHERS}
+        values["known"] = f"[{', '.join(answer.json for answer in self.known)}]"
+        return "{" + ", ".join(f'"{key}": {values[name]}' for name, key, _ in json_keys(Answers)) + "}"
+
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
         """Return variables and known rows as in SPARQL's JSON results.
 
@@ -192,6 +204,9 @@ class Answers:
         hidden = len(self.known) - MOST_ROWS
         more = [f"{hidden:,} more known answers"] if hidden > 0 else []
         return table(*self.table(MOST_ROWS)) + paragraphs([*more, *self.notes])
+
+
+_OTHERS = [one.name for one in fields(Answers) if one.name != "known"]
 
 
 def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str], is_single: bool) -> tuple[str, ...]:

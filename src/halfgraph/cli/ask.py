@@ -197,7 +197,7 @@ def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
                 failed += 1
                 print_json({"error": str(answers), "line": number, "query": text})
             else:
-                print_json(answers.to_dict())
+                sys.stdout.write(answers.to_line() + "\n")
     if failed:
         note(f"{failed:,} of {len(lines):,} queries could not be answered; their lines have an error")
         raise Exit(1)

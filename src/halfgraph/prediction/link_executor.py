@@ -13,13 +13,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from halfgraph.prediction._link_kernels import known_ways
+from halfgraph.prediction._link_kernels import add_ways, known_ways
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.baselines import one_hot
-from halfgraph.prediction.link_features import CHUNK, Ids
-from halfgraph.prediction.link_predictor import LARGE, LinkPredictor
+from halfgraph.prediction.link_features import CACHE, Ids
+from halfgraph.prediction.link_predictor import LARGE, LinkPredictor, Pair
 from halfgraph.prediction.type_predictor import TypePredictor
-from halfgraph.query.fold import fold
+from halfgraph.query.fold import fold, fold_batch
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import (
     Anchor,
@@ -61,8 +61,21 @@ class LinkExecutor:
         proposals = self._proposals(query) if self.links.graph.entity_count > LARGE else {}
         meetings = {id(node): id(_meeting(query, node)) for node in shared_variables(query)}
         run = Pass(self, meetings, proposals)
-        fold(query, run)
+        if meetings:
+            fold(query, run)
+        else:
+            fold_batch([query], run)
         return run
+
+    def batch_scores(self, queries: Sequence[Query]) -> Iterator[Scores]:
+        """Yield the scores of each query; the links of many are computed together."""
+        size = max(1, CACHE // (self.beam * self.links.graph.entity_count))
+        for first in range(0, len(queries), size):
+            chunk = queries[first : first + size]
+            if self.links.graph.entity_count > LARGE or any(map(shared_variables, chunk)):
+                yield from map(self.scores, chunk)
+            else:
+                yield from fold_batch(chunk, Pass(self, {}, {}))
 
     def best_heads(self, source: Scores) -> Ids:
         """Return the best entities of a source, the best first, ties by number."""
@@ -110,17 +123,7 @@ class Pass:
         return self._keep(node, one_hot(int(node.entity), self.executor.links.graph.entity_count))
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Any way over known triples from any entity, or over missing links from the best ones."""
-        if not source.any():
-            return self._keep(node, np.zeros_like(source))
-        relation, links = int(node.relation), self.executor.links
-        log_none = known_ways(*links.triples.of_relation(relation), source)
-        heads = self.executor.best_heads(source)
-        before = torch.from_numpy(source[heads])[:, None]
-        for tails in self._tails(node, max(1, CHUNK // len(heads))):
-            likely = links.probabilities(heads, relation, tails).mul_(before)
-            log_none[tails] += torch.log1p_(likely.neg_()).sum(dim=0).numpy()
-        return self._keep(node, self.executor.of_type(node, -np.expm1(log_none)))
+        return self.projects([node], [source])[0]
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
         return self._keep(node, self.executor.of_type(node, reduce(np.multiply, _distinct(node.parts, parts))))
@@ -131,13 +134,43 @@ class Pass:
     def negate(self, node: Negate, part: Scores) -> Scores:
         return self._keep(node, 1 - part)
 
-    def _tails(self, node: Project, size: int) -> Iterator[slice | Ids]:
-        """Yield the entities to score as tails of missing links, in chunks."""
-        if id(node) in self.proposals:
-            yield self.proposals[id(node)]
-            return
-        count = self.executor.links.graph.entity_count
-        yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
+    def anchors(self, nodes: list[Anchor]) -> list[Scores]:
+        return list(map(self.anchor, nodes))
+
+    def projects(self, nodes: list[Project], sources: list[Scores]) -> list[Scores]:
+        """Any way over known triples from any entity, or over missing links from the best ones."""
+        links, heads = self.executor.links, [self.executor.best_heads(source).tolist() for source in sources]
+        relations = [int(node.relation) for node in nodes]
+        rows: dict[Pair, Scores] = {}
+        if not self.proposals:
+            rows = links.rows((head, relation) for own, relation in zip(heads, relations, strict=True) for head in own)
+        scores = []
+        for node, relation, source, own in zip(nodes, relations, sources, heads, strict=True):
+            ways = known_ways(*links.triples.of_relation(relation), source)
+            if self.proposals and own:
+                self._add_proposed(ways, node, source, own)
+            for head in own if rows else ():
+                add_ways(ways, rows[head, relation], source[head])
+            scores.append(self._keep(node, self.executor.of_type(node, ways)))
+        return scores
+
+    def _add_proposed(self, ways: Scores, node: Project, source: Scores, heads: list[int]) -> None:
+        """Add the ways over missing links to the entities that are proposed, in a large graph."""
+        tails = self.proposals[id(node)]
+        proposed = ways[tails]
+        rows = self.executor.links.probabilities(np.array(heads), int(node.relation), tails)
+        for head, row in zip(heads, rows, strict=True):
+            add_ways(proposed, row, source[head])
+        ways[tails] = proposed
+
+    def intersects(self, nodes: list[Intersect], parts: list[list[Scores]]) -> list[Scores]:
+        return list(map(self.intersect, nodes, parts))
+
+    def unions(self, nodes: list[Union], parts: list[list[Scores]]) -> list[Scores]:
+        return list(map(self.union, nodes, parts))
+
+    def negates(self, nodes: list[Negate], parts: list[Scores]) -> list[Scores]:
+        return list(map(self.negate, nodes, parts))
 
     def _keep(self, node: Query, scores: Scores) -> Scores:
         """Store the scores of a node."""

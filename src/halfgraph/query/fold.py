@@ -37,7 +37,10 @@ def fold(query: Query, interpretation: Interpretation[T]) -> T:
 
 
 class BatchInterpretation(Protocol[T]):
-    """An interpretation that takes many nodes of a type at once, of one query or of several."""
+    """An interpretation that takes many nodes of a type at once, of one query or of several.
+
+    It may have `unions` and `negates` too.
+    """
 
     def anchors(self, nodes: list[Anchor]) -> list[T]: ...
     def projects(self, nodes: list[Project], sources: list[T]) -> list[T]: ...
@@ -47,27 +50,34 @@ class BatchInterpretation(Protocol[T]):
 def fold_batch(queries: Sequence[Query], interpretation: BatchInterpretation[T]) -> list[T]:
     """Return the value of each query; all nodes whose children have values are interpreted at once.
 
-    A union or a negation has no single embedding and is refused (see `disjuncts` and `without_negation`).
+    A union or a negation has no single embedding. An interpretation by embeddings has no method for them, and refuses
+    them (see `disjuncts` and `without_negation`).
     """
     values: dict[int, T] = {}
     waiting = {id(node): node for query in queries for node in nodes(query)}
 
-    def settle(settled: list[Any], results: list[T]) -> None:
-        for node, value in zip(settled, results, strict=True):
+    def settle(method: str, settled: list[Any], *parts: list[Any]) -> None:
+        interpret = getattr(interpretation, method, None)
+        if interpret is None:
+            raise TypeError("a union or a negation has no single embedding: use disjuncts and without_negation first")
+        for node, value in zip(settled, interpret(settled, *parts), strict=True):
             values[id(node)] = value
             del waiting[id(node)]
 
-    anchors = [node for node in waiting.values() if isinstance(node, Anchor)]
-    settle(anchors, interpretation.anchors(anchors))
+    settle("anchors", [node for node in waiting.values() if isinstance(node, Anchor)])
     while waiting:
         ready = [node for node in waiting.values() if all(id(child) in values for child in children(node))]
-        projects = [node for node in ready if isinstance(node, Project)]
-        intersects = [node for node in ready if isinstance(node, Intersect)]
-        if not projects and not intersects:
-            raise TypeError("a union or a negation has no single embedding: use disjuncts and without_negation first")
-        if projects:
-            settle(projects, interpretation.projects(projects, [values[id(node.source)] for node in projects]))
-        if intersects:
-            parts = [[values[id(part)] for part in node.parts] for node in intersects]
-            settle(intersects, interpretation.intersects(intersects, parts))
+        for kind, method in _METHODS.items():
+            some = [node for node in ready if isinstance(node, kind)]
+            if some:
+                parts = [[values[id(child)] for child in children(node)] for node in some]
+                settle(method, some, [own[0] for own in parts] if kind in (Project, Negate) else parts)
     return [values[id(query)] for query in queries]
+
+
+_METHODS: dict[type[Query], str] = {
+    Project: "projects",
+    Intersect: "intersects",
+    Union: "unions",
+    Negate: "negates",
+}
