@@ -27,8 +27,9 @@ from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.prediction.predictors import LinkModels, Predictors, missing_share
 from halfgraph.query.tree import type_of
 from halfgraph.sparql.read import Reading, request_of, undrawn
-from halfgraph.sparql.syntax_tree import Select, every_value
+from halfgraph.sparql.syntax_tree import Select, Variable, every_value
 from halfgraph.sparql.templates import Template, Templates, TextNames
+from halfgraph.sparql.writer import write
 from halfgraph.training.run import load_encoder
 
 # Errors of texts that are not asked of the store either: invalid, an update, a call of another server, too long.
@@ -183,7 +184,7 @@ class Engine:
                     read.append((index, template, names))
         answers: dict[int, Answers | HalfgraphError] = {}
         for chunk, rank in self.batches.chunks(mode, read, top):
-            known = {index: self._known_or_error(texts[index], *item) for index, *item in chunk}
+            known = {item[0]: self._known_or_error(texts[item[0]], item[1], item[2]) for item in chunk}
             entities = [NONE if isinstance(rows, HalfgraphError) else rows.entities for rows in known.values()]
             for (index, template, _), ranked in zip(chunk, rank(entities), strict=True):
                 rows, target = known[index], template.reading.target
@@ -196,14 +197,21 @@ class Engine:
         return answers
 
     def _known_or_error(self, text: str, template: Template, names: TextNames) -> KnownRows | HalfgraphError:
-        """The store's rows for a text of a template, which is not parsed if it asks for IRIs only."""
+        """The store's rows for a text of a template, which need not be parsed if it asks for IRIs only."""
         try:
-            variable = template.variable
-            iris = None if variable is None else self.store.iris(template.store_text(names))
-            if variable is None or iris is None:
-                return self._known(text, template.reading)
+            known = self._known_iris(template.select, template.store_text(names))
+            return known or self._known(text, template.reading)
         except OF_ONE_TEXT as error:
             return error
+
+    def _known_iris(self, select: Select, text: str) -> KnownRows | None:
+        """The store's rows, if one variable is selected without LIMIT and OFFSET, and all are IRIs."""
+        chosen, modifiers = select.projection, select.modifiers
+        if len(chosen) != 1 or not isinstance(chosen[0], Variable) or modifiers.limit is not None or modifiers.offset:
+            return None
+        iris, variable = self.store.iris(text), chosen[0].name
+        if iris is None:
+            return None
         rows = [self.names.known_iri(variable, iri) for iri in iris]
         entities = sorted({number for _, number in rows if number is not None})
         return KnownRows([variable], [answer for answer, _ in rows], np.array(entities, np.int32))
@@ -229,10 +237,12 @@ class Engine:
     def _known(self, text: str, reading: Reading | HalfgraphError) -> KnownRows:
         """The store's rows, and the entities of all exact answers, those that LIMIT and OFFSET leave out too."""
         select = self._select(text)
+        if isinstance(reading, Reading) and (known := self._known_iris(select, write(select))):
+            return known
         rows = self.store.rows(select)
         answers = self.names.known(rows)
         if not isinstance(reading, Reading):
-            return KnownRows(rows.variables, answers, np.empty(0, np.int32))
+            return KnownRows(rows.variables, answers, NONE)
         is_cut = reading.offset or len(answers) == reading.limit
         entities = self._entities(select, reading.target) if is_cut else self.names.values(answers, reading.target)
         return KnownRows(rows.variables, answers, entities)

@@ -19,7 +19,7 @@ from halfgraph.prediction.baselines import one_hot
 from halfgraph.prediction.link_features import CACHE, Ids
 from halfgraph.prediction.link_predictor import LARGE, LinkPredictor, Pair
 from halfgraph.prediction.type_predictor import TypePredictor
-from halfgraph.query.fold import fold, fold_batch
+from halfgraph.query.fold import fold, fold_projecting
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import (
     Anchor,
@@ -36,6 +36,7 @@ from halfgraph.query.tree import (
 
 BEAM = 16
 PROPOSED = 4_096  # entities proposed for a variable
+NOBODY = -1  # the pin of a variable that no entity is likely for
 PINNED = 8  # entities tried for a variable that is used more than once
 
 
@@ -64,7 +65,7 @@ class LinkExecutor:
         if meetings:
             fold(query, run)
         else:
-            fold_batch([query], run)
+            fold_projecting([query], run)
         return run
 
     def batch_scores(self, queries: Sequence[Query]) -> Iterator[Scores]:
@@ -75,7 +76,7 @@ class LinkExecutor:
             if self.links.graph.entity_count > LARGE or any(map(shared_variables, chunk)):
                 yield from map(self.scores, chunk)
             else:
-                yield from fold_batch(chunk, Pass(self, {}, {}))
+                yield from fold_projecting(chunk, Pass(self, {}, {}))
 
     def best_heads(self, source: Scores) -> Ids:
         """Return the best entities of a source, the best first, ties by number."""
@@ -134,9 +135,6 @@ class Pass:
     def negate(self, node: Negate, part: Scores) -> Scores:
         return self._keep(node, 1 - part)
 
-    def anchors(self, nodes: list[Anchor]) -> list[Scores]:
-        return list(map(self.anchor, nodes))
-
     def projects(self, nodes: list[Project], sources: list[Scores]) -> list[Scores]:
         """Any way over known triples from any entity, or over missing links from the best ones."""
         links, heads = self.executor.links, [self.executor.best_heads(source).tolist() for source in sources]
@@ -163,19 +161,11 @@ class Pass:
             add_ways(proposed, row, source[head])
         ways[tails] = proposed
 
-    def intersects(self, nodes: list[Intersect], parts: list[list[Scores]]) -> list[Scores]:
-        return list(map(self.intersect, nodes, parts))
-
-    def unions(self, nodes: list[Union], parts: list[list[Scores]]) -> list[Scores]:
-        return list(map(self.union, nodes, parts))
-
-    def negates(self, nodes: list[Negate], parts: list[Scores]) -> list[Scores]:
-        return list(map(self.negate, nodes, parts))
-
     def _keep(self, node: Query, scores: Scores) -> Scores:
         """Store the scores of a node."""
         if id(node) in self.pins:
-            scores = one_hot(self.pins[id(node)], len(scores))
+            pin = self.pins[id(node)]
+            scores = np.zeros_like(scores) if pin == NOBODY else one_hot(pin, len(scores))
         else:
             free = [variable for variable, meeting in self.meetings.items() if meeting == id(node)]
             free = [variable for variable in free if variable not in self.pins]
@@ -191,7 +181,9 @@ class Pass:
             run = replace(self, pins={**self.pins, variable: entity}, scores={}, ways={})
             ways.append((fold(node, run) * source[entity], run))
         self.ways[id(node)] = ways
-        return any_of([scores for scores, _ in ways]) if ways else np.zeros_like(source)
+        if not ways:  # a union may have other parts
+            return fold(node, replace(self, pins={**self.pins, variable: NOBODY}, scores={}, ways={}))
+        return any_of([scores for scores, _ in ways])
 
 
 def _meeting(query: Query, variable: Query) -> Query:

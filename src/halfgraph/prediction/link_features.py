@@ -110,12 +110,12 @@ class LinkFeatures:
     def normalisers(self, relation: int, heads: Ids) -> tuple[Tensor, Tensor]:
         """Return the log-normalisers of CGA over all tails and of ComplEx over unknown tails, for some heads."""
         candidates, log_weights = self.candidates(relation)
+        queries = self.complex.head_queries(candidates, relation)
         cosines, scores = [], []
         for chunk in torch.from_numpy(heads).split(CHUNK // 512):
             logits = products(self._projected(chunk, relation), self.vectors[candidates]) / TEMPERATURE
-            cosines.append(torch.logsumexp(logits + log_weights, dim=1))
-            logits = products(self.complex.tail_queries(chunk, relation), self.complex.entities[candidates])
-            logits += log_weights
+            cosines.append(torch.logsumexp(logits.add_(log_weights), dim=1))
+            logits = products(self.complex.entities[chunk], queries).add_(log_weights)
             scores.append(_logsumexp_of_unknown(logits, self._known_candidates(chunk, relation, candidates)))
         return torch.cat(cosines), torch.cat(scores)
 
@@ -205,9 +205,9 @@ class LinkFeatures:
 
 
 def _logsumexp_of_unknown(logits: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
-    """Log-sum-exp of each row without the known columns."""
+    """Log-sum-exp of each row without the known columns; the logits are overwritten."""
     highest = logits.amax(dim=1)
-    exponentials = torch.exp(logits - highest[:, None])
+    exponentials = logits.sub_(highest[:, None]).exp_()
     left = exponentials.sum(dim=1).index_add_(0, known[0], -exponentials[known])
     return highest + torch.log(left.clamp(min=LEAST_LEFT))
 

@@ -5,7 +5,7 @@ both directions and added: from the head along the relation, and from the tail a
 does not depend on which end a query starts from. The weights are fitted on held-out triples by `fit_link_weights`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import groupby
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from halfgraph.prediction._link_kernels import add_votes, sum_terms
-from halfgraph.prediction.base import Scores
+from halfgraph.prediction.base import Scores, map_chunks
 from halfgraph.prediction.link_features import (
     CACHE,
     CHUNK,
@@ -31,6 +31,7 @@ from halfgraph.prediction.link_features import (
     cache_size,
     products,
 )
+from halfgraph.prediction.neighbours import Neighbours
 
 LARGE = 100_000  # entities above which a relation is scored for some tails only, and no rows are kept
 KNOWN_TAILS = (1, 5)  # a head has no known tails, a few, or at least this many: each has its own weights
@@ -55,15 +56,26 @@ class LinkWeights:
         return np.array(self.by_sort, np.float32)
 
 
+@dataclass(frozen=True)
+class Prepared:
+    """What takes long to compute for a graph, so that a first query need not wait for it."""
+
+    neighbours: Neighbours
+    head_scores: Scores  # (relations, entities)
+
+
 @dataclass
 class LinkPredictor(LinkFeatures):
     """Link probabilities for a graph and models of it; threads may share it."""
 
     weights: LinkWeights
     missing: float = 1.0  # assumed number of missing triples, as a multiple of those that the weights were fitted for
+    prepared: Prepared | None = None  # of the same graph, models and weights
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.prepared is not None:
+            self.neighbours = self.prepared.neighbours
         self.head_scores = lru_cache(cache_size(len(self.vectors)))(self._head_scores)
         self.has_loops = lru_cache(None)(self._has_loops)
         self.tail_weights = lru_cache(cache_size(2 * len(self.vectors)))(self._tail_weights)
@@ -76,7 +88,18 @@ class LinkPredictor(LinkFeatures):
     def _head_scores(self, relation: int) -> Scores:
         return self._weighted(relation, np.arange(len(self.vectors)))
 
+    def prepare(self, progress: Callable[[int], None]) -> Prepared:
+        """Compute what takes long."""
+        neighbours, scores = self.neighbours, np.empty((self.graph.relation_count, len(self.vectors)), np.float32)
+        for relations, own in map_chunks(lambda rows: self._head_scores(rows.start), len(scores), 1):
+            scores[relations] = own
+            progress(1)
+        return Prepared(neighbours, scores)
+
     def _weighted(self, relation: int, heads: Ids) -> Scores:
+        """Log-odds that some heads of a relation contribute, whatever the tail."""
+        if self.prepared is not None:
+            return self.prepared.head_scores[relation, heads]
         weights = self.weights.matrix[self.sorts(relation, heads)]
         return np.einsum("ij,ij->i", self.head_features(relation, heads), weights)
 
@@ -89,7 +112,7 @@ class LinkPredictor(LinkFeatures):
     def _tail_weights(self, relation: int) -> tuple[Scores, Scores]:
         """Weights of a tail's cosine with the head, and of the vote of one of its neighbours: (entities,) each."""
         weights = self.weights.matrix[self.sorts(relation ^ 1)]
-        lengths = np.float32(TEMPERATURE) / self.inverse_lengths(relation ^ 1).numpy()
+        lengths = (TEMPERATURE / self.inverse_lengths(relation ^ 1)).numpy()
         return weights[:, COSINE] / lengths, weights[:, VOTE] / (self.voters(relation ^ 1) + np.float32(SMOOTHING))
 
     def _queries(self, relation: int, heads: Ids) -> tuple[Tensor, ...]:

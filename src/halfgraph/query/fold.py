@@ -22,25 +22,53 @@ def fold(query: Query, interpretation: Interpretation[T]) -> T:
     """Return the value of the query; every node is interpreted once, after its children."""
     values: dict[int, T] = {}
     for node in nodes(query):
-        match node:
-            case Anchor():
-                values[id(node)] = interpretation.anchor(node)
-            case Project():
-                values[id(node)] = interpretation.project(node, values[id(node.source)])
-            case Intersect():
-                values[id(node)] = interpretation.intersect(node, [values[id(part)] for part in node.parts])
-            case Union():
-                values[id(node)] = interpretation.union(node, [values[id(part)] for part in node.parts])
-            case Negate():
-                values[id(node)] = interpretation.negate(node, values[id(node.part)])
+        values[id(node)] = _value(node, values, interpretation)
     return values[id(query)]
 
 
-class BatchInterpretation(Protocol[T]):
-    """An interpretation that takes many nodes of a type at once, of one query or of several.
+def _value(node: Query, values: dict[int, T], interpretation: Interpretation[T]) -> T:
+    match node:
+        case Anchor():
+            return interpretation.anchor(node)
+        case Project():
+            return interpretation.project(node, values[id(node.source)])
+        case Intersect():
+            return interpretation.intersect(node, [values[id(part)] for part in node.parts])
+        case Union():
+            return interpretation.union(node, [values[id(part)] for part in node.parts])
+        case Negate():
+            return interpretation.negate(node, values[id(node.part)])
+    raise TypeError(f"{type(node).__name__} has no interpretation")
 
-    It may have `unions` and `negates` too.
-    """
+
+class ProjectingInterpretation(Interpretation[T], Protocol):
+    """An interpretation that takes many projections at once."""
+
+    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]: ...
+
+
+def fold_projecting(queries: Sequence[Query], interpretation: ProjectingInterpretation[T]) -> list[T]:
+    """Return the value of each query as `fold` does; all projections whose sources have values are done at once."""
+    values: dict[int, T] = {}
+    waiting = list({id(node): node for query in queries for node in nodes(query)}.values())
+    while waiting:
+        projects: list[Project] = []
+        later: list[Query] = []
+        for node in waiting:
+            if any(id(child) not in values for child in children(node)):
+                later.append(node)
+            elif isinstance(node, Project):
+                projects.append(node)
+            else:
+                values[id(node)] = _value(node, values, interpretation)
+        results = interpretation.projects(projects, [values[id(node.source)] for node in projects])
+        values |= zip(map(id, projects), results, strict=True)
+        waiting = later
+    return [values[id(query)] for query in queries]
+
+
+class BatchInterpretation(Protocol[T]):
+    """An interpretation that takes many nodes of a type at once, of one query or of several."""
 
     def anchors(self, nodes: list[Anchor]) -> list[T]: ...
     def projects(self, nodes: list[Project], sources: list[T]) -> list[T]: ...
@@ -50,34 +78,27 @@ class BatchInterpretation(Protocol[T]):
 def fold_batch(queries: Sequence[Query], interpretation: BatchInterpretation[T]) -> list[T]:
     """Return the value of each query; all nodes whose children have values are interpreted at once.
 
-    A union or a negation has no single embedding. An interpretation by embeddings has no method for them, and refuses
-    them (see `disjuncts` and `without_negation`).
+    A union or a negation has no single embedding and is refused (see `disjuncts` and `without_negation`).
     """
     values: dict[int, T] = {}
     waiting = {id(node): node for query in queries for node in nodes(query)}
 
-    def settle(method: str, settled: list[Any], *parts: list[Any]) -> None:
-        interpret = getattr(interpretation, method, None)
-        if interpret is None:
-            raise TypeError("a union or a negation has no single embedding: use disjuncts and without_negation first")
-        for node, value in zip(settled, interpret(settled, *parts), strict=True):
+    def settle(settled: list[Any], results: list[T]) -> None:
+        for node, value in zip(settled, results, strict=True):
             values[id(node)] = value
             del waiting[id(node)]
 
-    settle("anchors", [node for node in waiting.values() if isinstance(node, Anchor)])
+    anchors = [node for node in waiting.values() if isinstance(node, Anchor)]
+    settle(anchors, interpretation.anchors(anchors))
     while waiting:
         ready = [node for node in waiting.values() if all(id(child) in values for child in children(node))]
-        for kind, method in _METHODS.items():
-            some = [node for node in ready if isinstance(node, kind)]
-            if some:
-                parts = [[values[id(child)] for child in children(node)] for node in some]
-                settle(method, some, [own[0] for own in parts] if kind in (Project, Negate) else parts)
+        projects = [node for node in ready if isinstance(node, Project)]
+        intersects = [node for node in ready if isinstance(node, Intersect)]
+        if not projects and not intersects:
+            raise TypeError("a union or a negation has no single embedding: use disjuncts and without_negation first")
+        if projects:
+            settle(projects, interpretation.projects(projects, [values[id(node.source)] for node in projects]))
+        if intersects:
+            parts = [[values[id(part)] for part in node.parts] for node in intersects]
+            settle(intersects, interpretation.intersects(intersects, parts))
     return [values[id(query)] for query in queries]
-
-
-_METHODS: dict[type[Query], str] = {
-    Project: "projects",
-    Intersect: "intersects",
-    Union: "unions",
-    Negate: "negates",
-}

@@ -45,12 +45,6 @@ class Template:
         slots = {iri: f"{_CUT}{number}{_CUT}" for number, iri in enumerate(self.names.iris)}
         return write(self.select, lambda iri: slots.get(iri) or full(iri)).split(_CUT)
 
-    @property
-    def variable(self) -> str | None:
-        """The one variable that is selected, without LIMIT and OFFSET; None if it is another query."""
-        chosen, is_cut = self.select.projection, self.reading.offset or self.reading.limit is not None
-        return chosen[0].name if len(chosen) == 1 and isinstance(chosen[0], Variable) and not is_cut else None
-
     def store_text(self, names: TextNames) -> str:
         """Return the text for the store of a query with these names, for a template without conditions."""
         pieces = self._pieces.copy()
