@@ -209,6 +209,16 @@ def add_votes(edges, ids, nearness, reverse, head, relation, weight, smoothing, 
 
 
 @compiled
+def exclude_known(edges, head, relation, has_loops, row):
+    """Set the known tails of a head to 0, and the head itself unless the relation has loops."""
+    low, high = edge_range(edges, head, relation)
+    for edge in range(low, high):
+        row[edges[2][edge]] = 0.0
+    if not has_loops:
+        row[head] = 0.0
+
+
+@compiled
 def neighbour_sums(ids, nearness, chosen):
     """Sum the nearness of each entity's neighbours among the chosen entities (a mask)."""
     among = np.zeros(len(ids), dtype=np.float32)

@@ -35,6 +35,7 @@ from halfgraph.query.tree import (
 )
 
 BEAM = 16
+NEGLIGIBLE = 5e-6  # scores of intermediate entities, in all, that change no answer
 PROPOSED = 4_096  # entities proposed for a variable
 NOBODY = -1  # the pin of a variable that no entity is likely for
 PINNED = 8  # entities tried for a variable that is used more than once
@@ -79,13 +80,14 @@ class LinkExecutor:
                 yield from fold_projecting(chunk, Pass(self, {}, {}))
 
     def best_heads(self, source: Scores) -> Ids:
-        """Return the best entities of a source, the best first, ties by number."""
+        """Return the best entities of a source, the best first, ties by number, without negligible ones."""
         entities = np.flatnonzero(source)
         if len(entities) > self.beam:
             least = np.partition(source[entities], len(entities) - self.beam)[len(entities) - self.beam]
             entities = entities[source[entities] >= least]
-        order = np.argsort(-source[entities], kind="stable")
-        return entities[order[: self.beam]]
+        best = entities[np.argsort(-source[entities], kind="stable")[: self.beam]]
+        rest = source[best][::-1].cumsum()[::-1]  # from each entity on; ways over them add at most so much
+        return best[rest > NEGLIGIBLE * source[best[:1]]]
 
     @torch.no_grad()
     def _proposals(self, query: Query) -> dict[int, Ids]:

@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from halfgraph.prediction._link_kernels import add_votes, sum_terms
+from halfgraph.prediction._link_kernels import add_votes, exclude_known, sum_terms
 from halfgraph.prediction.base import Scores, map_chunks
 from halfgraph.prediction.link_features import (
     CACHE,
@@ -209,10 +209,10 @@ class LinkPredictor(LinkFeatures):
         likely = torch.from_numpy(self._log_odds(groups, tails)).sigmoid_().numpy()
         pairs = ((head, relation) for relation, heads in groups for head in heads.tolist())
         for row, (head, relation) in zip(likely, pairs, strict=True):
-            excluded = self.graph.tails_of(head, relation).astype(np.int64)
-            if not self.has_loops(relation):
-                excluded = np.append(excluded, head)
-            row[excluded if isinstance(tails, slice) else np.isin(tails, excluded)] = 0.0
+            possible = row if isinstance(tails, slice) else np.ones(len(self.vectors), np.float32)
+            exclude_known(self.triples.edges, head, relation, self.has_loops(relation), possible)
+            if possible is not row:
+                row *= possible[tails]
         return likely
 
     def probability(self, head: int, relation: int, tail: int) -> float:
