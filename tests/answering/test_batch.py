@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from halfgraph.answering.batch import json_line
 from halfgraph.errors import SettingError, SparqlError, UnknownName
 from small_engines import LIVES, engine_of, people, with_links
 
@@ -45,8 +46,8 @@ def test_each_is_answered_by_links_as_alone(graph, view, least):
         confidences = [[one.confidence for one in answers.predicted] for answers in (found, alone)]
         assert confidences[0] == pytest.approx(confidences[1], abs=1e-6)
         expected = {**found.to_dict(), "seconds": 0.0}
-        assert json.loads(replace(found, seconds=0.0).to_line()) == json.loads(json.dumps(expected))
-        assert list(json.loads(found.to_line())) == list(expected)
+        assert json.loads(json_line(replace(found, seconds=0.0))) == json.loads(json.dumps(expected))
+        assert list(json.loads(json_line(found))) == list(expected)
 
 
 def test_the_store_is_asked_by_the_names_of_the_text(engine):

@@ -1,5 +1,6 @@
 """Many queries at once: those of the same form become columns of one query and are answered together."""
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +11,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 
 from halfgraph.answering.predicted_rows import Ranked, best_entities
-from halfgraph.answering.schema import KnownAnswer
+from halfgraph.answering.schema import Answers, KnownAnswer, json_keys, to_json
 from halfgraph.prediction.base import map_chunks
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.link_executor import LinkExecutor
@@ -117,3 +118,13 @@ class BatchRanking:
         chosen, entities = torch.from_numpy(rows), self.index.vectors.t()
         scores = [one[chosen if len(one) > 1 else torch.zeros_like(chosen)] @ entities for one in vectors]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)
+
+
+def json_line(answers: Answers) -> str:
+    """Return `to_dict` of answers as JSON; known answers that other queries of the batch have too are written once."""
+    values = {key: json.dumps(to_json(getattr(answers, name)), ensure_ascii=False) for name, key in _OTHERS}
+    values["known"] = f"[{', '.join(answer.json for answer in answers.known)}]"
+    return "{" + ", ".join(f'"{key}": {values[key]}' for _, key, _ in json_keys(Answers)) + "}"
+
+
+_OTHERS = [(name, key) for name, key, _ in json_keys(Answers) if name != "known"]

@@ -160,12 +160,6 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         return to_json(self)
 
-    def to_line(self) -> str:
-        """Return `to_dict` as a line of JSON, faster where known answers are shared."""
-        values = {name: json.dumps(to_json(getattr(self, name)), ensure_ascii=False) for name in _OTHERS}
-        values["known"] = f"[{', '.join(answer.json for answer in self.known)}]"
-        return "{" + ", ".join(f'"{key}": {values[name]}' for name, key, _ in json_keys(Answers)) + "}"
-
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
         """Return variables and known rows as in SPARQL's JSON results.
 
@@ -185,12 +179,8 @@ class Answers:
         """
         is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
-        head = [
-            "",
-            *(f"?{name}" for name in self.variables),
-            *(score for _ in empty),
-            *["type", "name"][: 2 * is_single],
-        ]
+        details = ["type", "name"] if is_single else []
+        head = ["", *(f"?{name}" for name in self.variables), *(score for _ in empty), *details]
         rows: list[tuple[str, ...]] = []
         for answer in self.known[:most_known]:
             cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]
@@ -204,9 +194,6 @@ class Answers:
         hidden = len(self.known) - MOST_ROWS
         more = [f"{hidden:,} more known answers"] if hidden > 0 else []
         return table(*self.table(MOST_ROWS)) + paragraphs([*more, *self.notes])
-
-
-_OTHERS = [one.name for one in fields(Answers) if one.name != "known"]
 
 
 def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str], is_single: bool) -> tuple[str, ...]:
