@@ -156,6 +156,13 @@ def test_a_variable_without_any_way_to_it_leaves_the_rest_of_a_union():
     assert np.flatnonzero(executor_of(small.graph, known_only(small.graph)).scores(query)).tolist() == [0]
 
 
+def test_a_union_where_the_paths_of_such_a_variable_meet_keeps_its_other_parts():
+    small = Small(triples=(), sizes=(2,), relation_count=2)
+    nobody = Project(Anchor(0), 0)
+    query = Union((nobody, Intersect((nobody,)), Anchor(0)))
+    assert np.flatnonzero(executor_of(small.graph, known_only(small.graph)).scores(query)).tolist() == [0]
+
+
 def test_a_variable_used_twice_in_a_negation_is_any_entity():
     small = Small(triples=((0, 0, 1), (0, 0, 2), (1, 0, 3), (2, 2, 3)), sizes=(5,), relation_count=4)
     twice = Project(Anchor(0), 0)  # 1 or 2
