@@ -23,6 +23,7 @@ from halfgraph.query.exact import Exact
 from halfgraph.query.structures import STRUCTURES, Structure
 from halfgraph.sparql.read import read
 from halfgraph.sparql.rendering import to_sparql
+from halfgraph.sparql.templates import Templates
 from halfgraph.workload.folder import Counts, Plan, sample, warm_up
 from halfgraph.workload.negatives import NegativeCounts
 from halfgraph.workload.sampling import Questions, Sampler
@@ -161,7 +162,9 @@ def measure_reading(graph: Graph, queries: list[Questions], verdicts: Verdicts) 
     read(to_sparql(queries[0].query(0), graph), graph)
     first = time.perf_counter() - start
     cold = [seconds_of(partial(read, text, graph)) for text in texts]
-    again = best_of(ROUNDS, lambda: [read(texts[-1], graph) for _ in range(AGAIN)]) / AGAIN
+    templates = Templates(graph)  # as the engine reads
+    templates.read(texts[-1])
+    again = best_of(ROUNDS, lambda: [templates.read(texts[-1]) for _ in range(AGAIN)]) / AGAIN
     median, worst = float(np.median(cold)), max(cold)
     what = f"reading SPARQL of three patterns, the median of {len(texts)} texts not seen before"
     verdicts.at_most(what, f"{1000 * median:.2f} ms against 10 ms", median / 0.01, 1)

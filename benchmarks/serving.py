@@ -56,7 +56,7 @@ def main(seconds: float, run: Path | None) -> None:
         seasons = [row["s"]["value"] for row in json.loads(listed)["results"]["bindings"]]
         predicted = [("/sparql/predict", PREDICTED.format(season=season)) for season in seasons]
         exact = [("/sparql", EXACT.format(season=season)) for season in seasons]
-        while json.loads(get(http.client.HTTPConnection(address), ("/api/health", ""))[1])["workers"] < WORKERS:
+        while json.loads(get(http.client.HTTPConnection(address), ("/api/health", ""))[1]).get("workers", 0) < WORKERS:
             time.sleep(1.0)
         load(address, predicted, FEW, 5.0)  # every worker has compiled its kernels
         worked = cpu(process)
@@ -138,7 +138,7 @@ def served(run: Path) -> Iterator[tuple[str, int]]:
 def get(link: http.client.HTTPConnection, request: Request) -> tuple[int, bytes]:
     """Return the status and the body of a response."""
     path, query = request
-    link.request("GET", f"{path}?{urlencode({'query': query})}")
+    link.request("GET", f"{path}?{urlencode({'query': query})}" if query else path)
     answer = link.getresponse()
     return answer.status, answer.read()
 

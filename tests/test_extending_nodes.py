@@ -67,17 +67,15 @@ def disjuncts(query: Query) -> list[Query]:''',
     },
     "query/fold.py": {
         "import Anchor, ": "import AtLeast, Anchor, ",
-        "            case Negate():\n": """            case AtLeast():
-                parts = [values[id(part)] for part in node.parts]
-                if hasattr(interpretation, "at_least"):
-                    values[id(node)] = interpretation.at_least(node, parts)
-                else:
-                    union = expand(node)
-                    chosen = combinations(parts, node.k)
-                    both = zip(union.parts, chosen, strict=True)
-                    joined = [interpretation.intersect(part, list(some)) for part, some in both]
-                    values[id(node)] = interpretation.union(union, joined)
-            case Negate():
+        "        case Negate():\n": """        case AtLeast():
+            parts = [values[id(part)] for part in node.parts]
+            if hasattr(interpretation, "at_least"):
+                return interpretation.at_least(node, parts)
+            union = expand(node)
+            both = zip(union.parts, combinations(parts, node.k), strict=True)
+            joined = [interpretation.intersect(part, list(some)) for part, some in both]
+            return interpretation.union(union, joined)
+        case Negate():
 """,
         "T = TypeVar(": (
             "from itertools import combinations\nfrom halfgraph.query.rewriting import expand\nT = TypeVar("

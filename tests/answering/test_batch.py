@@ -1,7 +1,11 @@
 """Many questions at once: each answered as if it were asked alone, and as the store answers it."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
+from halfgraph.answering.batch import json_line
 from halfgraph.errors import SettingError, SparqlError, UnknownName
 from small_engines import LIVES, engine_of, people, with_links
 
@@ -28,6 +32,51 @@ def test_each_is_answered_as_alone(graph, view):
         assert found.known == alone.known
         assert [one.entity for one in found.predicted] == [one.entity for one in alone.predicted]
         assert [one.score for one in found.predicted] == pytest.approx([one.score for one in alone.predicted], abs=2e-4)
+
+
+@pytest.mark.parametrize("least", [None, 0.3])
+@pytest.mark.parametrize("view", ["whole", "train"])
+def test_each_is_answered_by_links_as_alone(graph, view, least):
+    engine = with_links(engine_of(graph, view))
+    for text, found in zip(TEXTS, engine.ask_batch(TEXTS, top=5, min_confidence=least), strict=True):
+        alone = engine.ask(text, top=5, min_confidence=least, explain=False)
+        assert found.mode == alone.mode == "links"
+        assert (found.variables, found.known, found.target) == (alone.variables, alone.known, alone.target)
+        assert [one.entity for one in found.predicted] == [one.entity for one in alone.predicted]
+        confidences = [[one.confidence for one in answers.predicted] for answers in (found, alone)]
+        assert confidences[0] == pytest.approx(confidences[1], abs=1e-6)
+        expected = {**found.to_dict(), "seconds": 0.0}
+        assert json.loads(json_line(replace(found, seconds=0.0))) == json.loads(json.dumps(expected))
+        assert list(json.loads(json_line(found))) == list(expected)
+
+
+def test_the_ensemble_answers_a_batch_as_alone_by_scores_without_confidence(graph):
+    engine = with_links(engine_of(graph))
+    for text, found in zip(TEXTS[:4], engine.ask_batch(TEXTS[:4], top=5, mode="ensemble"), strict=True):
+        alone = engine.ask(text, top=5, mode="ensemble", explain=False)
+        assert (found.mode, found.known, found.predicted) == ("ensemble", alone.known, alone.predicted)
+        assert all(one.confidence is None for one in found.predicted)
+        scores = [one.score for one in found.predicted]
+        assert scores == sorted(scores, reverse=True)
+
+
+def test_the_store_is_asked_by_the_names_of_the_text(engine):
+    texts = [
+        f"SELECT ?x {{ ?x <{relation}> <{name}> }}" for relation, name in (("lives_in", "city3"), ("knows", "person3"))
+    ]
+    found = engine.ask_batch([LIVES, *texts, "SELECT ?x { ?x <knows> ?y . ?y <lives_in> <city0> }"])
+    assert [answers.known for answers in found] == [engine.ask(text).known for text in [LIVES, *texts]] + [
+        found[-1].known
+    ]
+    assert {one.label for one in found[2].known} == {"person2"}
+
+
+def test_a_time_limit_applies_to_each_query_of_a_batch(graph):
+    engine = replace(with_links(engine_of(graph)), time_limit=20.0)
+    try:
+        assert engine.ask_batch([LIVES])[0].known == with_links(engine_of(graph)).ask(LIVES).known
+    finally:
+        engine.store.timed.close()
 
 
 def test_the_parser_is_not_asked_again_for_other_names(engine, monkeypatch):

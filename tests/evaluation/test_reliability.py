@@ -111,7 +111,7 @@ def test_sure_links_are_counted_over_the_whole_graph(graph, monkeypatch):
     sure, right = 0, 0
     links = links_of(known, random_weights(known, bias=6.0))
     for relation in range(0, known.relation_count, 2):
-        for head, row in enumerate(links.probabilities(np.arange(known.entity_count), relation).numpy()):
+        for head, row in enumerate(links.probabilities(np.arange(known.entity_count), relation)):
             tails = np.flatnonzero(row >= reliability.SURE)
             sure, right = sure + len(tails), right + np.isin(tails, graph.whole.tails_of(head, relation)).sum()
     assert 0 < sure < known.entity_count**2

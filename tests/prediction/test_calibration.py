@@ -85,7 +85,7 @@ def test_an_interrupted_calibration_goes_on_and_ends_with_the_same_models(tmp_pa
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
-def test_progress_names_both_activities_and_ends_at_their_totals(tmp_path, graph):
+def test_progress_names_all_activities_and_ends_at_their_totals(tmp_path, graph):
     totals, done = {}, Counter[str]()
 
     def show(activity: str, total: int, since: int) -> None:
@@ -93,8 +93,8 @@ def test_progress_names_both_activities_and_ends_at_their_totals(tmp_path, graph
         done[activity] += since
 
     calibrated(tmp_path / "run", graph, progress=show)
-    assert list(totals) == ["Training links", "Fitting weights"]
-    assert done["Training links"] == totals["Training links"]
+    assert list(totals) == ["Training links", "Fitting weights", "Preparing answers"]
+    assert all(done[name] == totals[name] for name in ("Training links", "Preparing answers"))
     assert done["Fitting weights"] <= totals["Fitting weights"]
 
 

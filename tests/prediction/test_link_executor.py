@@ -156,6 +156,13 @@ def test_a_variable_without_any_way_to_it_leaves_the_rest_of_a_union():
     assert np.flatnonzero(executor_of(small.graph, known_only(small.graph)).scores(query)).tolist() == [0]
 
 
+def test_a_union_where_the_paths_of_such_a_variable_meet_keeps_its_other_parts():
+    small = Small(triples=(), sizes=(2,), relation_count=2)
+    nobody = Project(Anchor(0), 0)
+    query = Union((nobody, Intersect((nobody,)), Anchor(0)))
+    assert np.flatnonzero(executor_of(small.graph, known_only(small.graph)).scores(query)).tolist() == [0]
+
+
 def test_a_variable_used_twice_in_a_negation_is_any_entity():
     small = Small(triples=((0, 0, 1), (0, 0, 2), (1, 0, 3), (2, 2, 3)), sizes=(5,), relation_count=4)
     twice = Project(Anchor(0), 0)  # 1 or 2
@@ -217,13 +224,23 @@ def test_a_query_leaves_no_trace_in_the_executor(given_):
     assert (executor.scores(query) == first).all()
 
 
-def test_chunks_of_a_large_graph_give_the_same_scores(monkeypatch):
+def test_links_in_chunks_give_the_same_scores(monkeypatch):
     model = small_model(Architecture(dim=8, heads=2))
     query = STRUCTURES[1].fill(np.array([0], np.int32), np.array([0, 1], np.int32))
     whole = executor_of(model.graph).scores(query)
-    monkeypatch.setattr("halfgraph.prediction.link_executor.CHUNK", 7)
+    monkeypatch.setattr("halfgraph.prediction.link_predictor.CHUNK", 7)
     monkeypatch.setattr("halfgraph.prediction.link_features.CHUNK", 1024)
     assert executor_of(model.graph).scores(query) == pytest.approx(whole, abs=1e-6)
+
+
+@FEW
+@given(smalls(), st.data())
+def test_a_batch_has_the_scores_of_its_queries_alone(small, data):
+    asked = data.draw(st.lists(queries(small, most_nodes=6), min_size=1, max_size=6))
+    together = list(executor_of(small.graph).batch_scores(asked))
+    alone = executor_of(small.graph)
+    for query, scores in zip(asked, together, strict=True):
+        assert scores == pytest.approx(alone.scores(query), abs=1e-6)
 
 
 @FEW

@@ -7,7 +7,6 @@ from math import log
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -46,11 +45,11 @@ def test_log_odds_are_the_weighted_sum_of_the_features_of_both_directions(links)
         others = weights.matrix[links.sorts(relation ^ 1, every)]
         constant = weights.bias + weights.offsets[relation // 2]
         expected = there @ own + (back * others).sum(axis=1) + constant
-        found = links.log_odds(np.array([head]), relation)[0].numpy()
+        found = links.log_odds(np.array([head]), relation)[0]
         assert found == pytest.approx(expected, abs=1e-3)
         some = np.array([1, 4])
-        assert links.log_odds(np.array([head]), relation, some)[0].numpy() == pytest.approx(found[some], abs=1e-4)
-        likely = links.probabilities(np.array([head]), relation)[0].numpy()
+        assert links.log_odds(np.array([head]), relation, some)[0] == pytest.approx(found[some], abs=1e-4)
+        likely = links.probabilities(np.array([head]), relation)[0]
         unknown = np.setdiff1d(every, [*graph.tails_of(head, relation), head])
         assert likely[unknown] == pytest.approx(1 / (1 + np.exp(-found[unknown])), abs=1e-5)
 
@@ -72,12 +71,30 @@ def test_heads_in_a_batch_have_the_log_odds_of_each_alone(links):
     heads = np.array([2, 0, 6])
     together = links.log_odds(heads, 1)
     for place, head in enumerate(heads):
-        assert together[place].numpy() == pytest.approx(links.log_odds(np.array([head]), 1)[0].numpy(), abs=1e-4)
+        assert together[place] == pytest.approx(links.log_odds(np.array([head]), 1)[0], abs=1e-4)
+
+
+def test_pairs_of_several_relations_have_the_probabilities_of_each_alone(links):
+    pairs = [(head, relation) for head in (2, 0, 6) for relation in (3, 0, 1)]
+    rows = links.rows(pairs)
+    alone = replace(links)  # without the rows that are kept
+    for head, relation in pairs:
+        expected = alone.probabilities(np.array([head]), relation)[0]
+        assert rows[head, relation] == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_was_prepared_changes_no_log_odds(links):
+    done = []
+    ready = replace(links, prepared=links.prepare(done.append))
+    assert sum(done) == links.graph.relation_count
+    for relation in range(links.graph.relation_count):
+        heads = np.array([0, 5])
+        assert ready.log_odds(heads, relation) == pytest.approx(links.log_odds(heads, relation), abs=1e-5)
 
 
 def test_missing_triples_shift_the_log_odds(links):
     more = replace(links, missing=3.0).log_odds(np.array([0]), 1) - links.log_odds(np.array([0]), 1)
-    assert more.numpy() == pytest.approx(log(3), abs=1e-4)
+    assert more == pytest.approx(log(3), abs=1e-4)
 
 
 @FEW
@@ -85,8 +102,8 @@ def test_missing_triples_shift_the_log_odds(links):
 def test_the_probability_of_a_triple_is_the_same_from_both_ends(small):
     links, every = links_of(small.graph), np.arange(small.graph.entity_count)
     for relation in range(0, small.relation_count, 2):
-        there = links.probabilities(every, relation).numpy()
-        assert there == pytest.approx(links.probabilities(every, relation ^ 1).numpy().T, abs=1e-5)
+        there = links.probabilities(every, relation)
+        assert there == pytest.approx(links.probabilities(every, relation ^ 1).T, abs=1e-5)
 
 
 @FEW
@@ -111,7 +128,7 @@ def test_a_relation_without_loops_predicts_none_and_one_with_a_loop_may(small):
     links, every = links_of(small.graph), np.arange(small.graph.entity_count)
     for relation in range(small.relation_count):
         loops = {head for head, own, tail in small.plain.edges if own == relation and head == tail}
-        likely = links.probabilities(every, relation).diagonal().numpy()
+        likely = links.probabilities(every, relation).diagonal()
         expected = np.array([bool(loops) and entity not in loops for entity in every])
         assert ((likely > 0) == expected).all()
 
@@ -119,7 +136,7 @@ def test_a_relation_without_loops_predicts_none_and_one_with_a_loop_may(small):
 def test_known_triples_are_left_out_of_what_is_missing(links):
     for relation in range(links.graph.relation_count):
         for head in range(links.graph.entity_count):
-            row = links.probabilities(np.array([head]), relation)[0].numpy()
+            row = links.probabilities(np.array([head]), relation)[0]
             known = links.graph.tails_of(head, relation)
             assert not row[known].any()
             assert row[np.setdiff1d(np.arange(len(row)), [*known, head])].all()
@@ -129,23 +146,23 @@ def test_a_large_graph_has_the_same_log_odds(links, monkeypatch):
     heads, tails = np.array([0, 3]), np.array([1, 4, 9])
     expected = links.log_odds(heads, 1, tails)
     monkeypatch.setattr(link_predictor, "LARGE", 0)
-    assert links.log_odds(heads, 1, tails).numpy() == pytest.approx(expected.numpy(), abs=1e-4)
+    assert links.log_odds(heads, 1, tails) == pytest.approx(expected, abs=1e-4)
 
 
 def test_rows_that_are_kept_are_those_computed_and_the_oldest_are_dropped(links, monkeypatch):
     count = links.graph.entity_count
     monkeypatch.setattr(link_predictor, "CACHE", 3 * count)
-    expected = {head: links._computed(np.array([head]), 0, slice(None))[0] for head in range(6)}
+    expected = {head: links._computed([(0, np.array([head]))])[0] for head in range(6)}
     for heads in ([0, 1], [1, 2, 3], [0, 5, 4, 2], [3]):
         found = links.probabilities(np.array(heads), 0)
-        assert found.numpy() == pytest.approx(np.stack([expected[head].numpy() for head in heads]), abs=1e-6)
+        assert found == pytest.approx(np.stack([expected[head] for head in heads]), abs=1e-6)
         assert len(links._rows) <= 3
-        found.zero_()  # the caller's own
+        found[:] = 0  # the caller's own
 
 
 def test_threads_may_share_the_rows_that_are_kept(links, monkeypatch):
     monkeypatch.setattr(link_predictor, "CACHE", 2 * links.graph.entity_count)
-    row, before = torch.zeros(links.graph.entity_count), sys.getswitchinterval()
+    row, before = np.zeros(links.graph.entity_count, np.float32), sys.getswitchinterval()
     try:
         sys.setswitchinterval(1e-6)
         with ThreadPoolExecutor(8) as pool:

@@ -1,6 +1,7 @@
 """The predictors of a run: its modes, its link models in one file, and how many triples are taken to be missing."""
 
 import json
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -39,6 +40,17 @@ def test_link_models_come_back_from_the_run_folder(tmp_path, graph):
     assert (loaded.weights, loaded.missing) == (models.weights, models.missing)
     assert torch.equal(loaded.complex.entities, models.complex.entities)
     assert torch.equal(loaded.complex.relations, models.complex.relations)
+
+
+def test_prepared_numbers_come_back_and_are_used_for_their_view_only(tmp_path, graph, predictors):
+    whole = Predictors(predictors.index, graph.whole, predictors.models)
+    prepared = whole.links.prepare(lambda _: None)
+    replace(predictors.models, prepared=prepared, prepared_triples=graph.whole.triple_count).save(tmp_path)
+    models = LinkModels.load(tmp_path)
+    assert replace(predictors, models=models).links.prepared is None
+    ready = replace(whole, models=models).links
+    assert (ready.neighbours.ids == prepared.neighbours.ids).all()
+    assert ready.log_odds(np.array([0, 3]), 1) == pytest.approx(whole.links.log_odds(np.array([0, 3]), 1), abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -99,7 +111,7 @@ def test_more_missing_triples_shift_all_log_odds_alike(predictors, graph):
     for share in (0.1, 0.2):
         own = Predictors(predictors.index, graph.train, predictors.models, share).links
         assert own.missing == pytest.approx(graph.train.triple_count * share / (1 - share) / 10)
-        odds[share] = own.log_odds(np.array([0, 1]), 0).numpy()
+        odds[share] = own.log_odds(np.array([0, 1]), 0)
     assert odds[0.2] - odds[0.1] == pytest.approx(log(0.25 / (1 / 9)), abs=1e-4)
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from halfgraph.query.fold import fold, fold_batch
+from halfgraph.query.fold import fold, fold_batch, fold_projecting
 from halfgraph.query.structures import (
     NEIGHBOURHOODS,
     STRUCTURES,
@@ -63,6 +63,25 @@ def test_fold_visits_each_node_once_and_after_those_that_lead_to_it(given_):
 def test_fold_hands_each_node_what_the_nodes_before_it_yield(given_):
     _, query = given_
     assert fold(query, Visited()) == len(nodes(unshared(query)))
+
+
+class Projecting(Visited):
+    """Visited that takes many projections at once."""
+
+    calls = 0
+
+    def projects(self, nodes: list[Project], sources: list[int]) -> list[int]:
+        self.calls += bool(nodes)
+        return list(map(self.project, nodes, sources))
+
+
+@given(graphs_and_queries(), graphs_and_queries())
+def test_projections_of_many_queries_are_done_at_once_with_the_same_results(first, second):
+    queries = [first[1], second[1]]
+    together = Projecting()
+    assert fold_projecting(queries, together) == [fold(query, Visited()) for query in queries]
+    assert len(together.nodes) == sum(len(nodes(query)) for query in queries)
+    assert together.calls <= max(sum(isinstance(node, Project) for node in nodes(query)) for query in queries)
 
 
 def test_a_walk_of_a_thousand_steps_needs_no_deep_recursion():

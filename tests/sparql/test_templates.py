@@ -6,8 +6,9 @@ import pytest
 from halfgraph.errors import HalfgraphError
 from halfgraph.query.canonical import canonical_key
 from halfgraph.sparql import templates as templates_file
-from halfgraph.sparql.read import read
+from halfgraph.sparql.read import read, request_of
 from halfgraph.sparql.templates import Templates
+from halfgraph.sparql.writer import write
 from small_runs import people
 
 TEXTS = [
@@ -41,6 +42,16 @@ def test_a_text_of_a_known_template_is_read_as_by_the_parser(graph, text, monkey
         assert found.variables.keys() == plain.variables.keys()
         for name, node in found.variables.items():
             assert canonical_key(node) == canonical_key(plain.variables[name])
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_the_text_for_the_store_is_what_the_writer_makes_of_the_parsed_text(graph, text):
+    templates = Templates(graph)
+    for first in range(3):
+        for second in range(3):
+            own = text.format(first, second)
+            template, names = templates.template(own)
+            assert template.store_text(names) == write(request_of(own, graph).tree)
 
 
 def test_relations_are_names_of_a_template_too(graph):

@@ -178,6 +178,29 @@ def test_a_time_limit_is_turned_into_batches_and_at_least_a_few_epochs_are_done(
         assert sum(done) == epochs * per_epoch
 
 
+def test_a_time_limit_gives_as_many_batches_if_a_run_is_resumed_before_it_was_turned_into_batches(
+    tmp_path, monkeypatch
+):
+    monkeypatch.setattr(link_training, "PAIRS", 10)
+    graph, state = people(tmp_path, count=20).train, tmp_path / STATE
+    per_epoch = -(-len(LinkPairs.of(graph).heads) // 10)
+    seconds, take = 5 * per_epoch + 1, LinkTraining.step  # for five epochs, at a batch a second
+    clock = [0.0]
+    monkeypatch.setattr(link_training.time, "monotonic", lambda: clock[0])
+
+    def step(training: LinkTraining, batch: LinkBatch) -> None:
+        clock[0] += 1.0
+        take(training, batch)
+
+    monkeypatch.setattr(LinkTraining, "step", step)
+    early = LinkTraining.start(graph, 0, None)
+    early.done = per_epoch - 1  # a minute was over before the pace was known
+    early.save(state, 0)
+    totals: list[int] = []
+    train_links(graph, 0, seconds=seconds, state=state, progress=lambda total, _: totals.append(total))
+    assert totals[-1] == pytest.approx(seconds, abs=1)
+
+
 def test_a_large_graph_has_shorter_vectors(monkeypatch):
     graph = graph_of([(0, 0, 1)], (50,), 2)
     assert LinkTraining.start(graph, 0, None).model.entities.shape == (50, 2 * link_training.RANK)

@@ -1,26 +1,33 @@
 """Many queries at once: those of the same form become columns of one query and are answered together."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
-from halfgraph.answering.predicted_rows import PredictedRows, Ranked
-from halfgraph.answering.schema import Answers, KnownAnswer
+from halfgraph.answering.predicted_rows import Ranked, best_entities
+from halfgraph.answering.schema import Answers, KnownAnswer, json_keys, to_json
+from halfgraph.prediction.base import map_chunks
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
+from halfgraph.prediction.link_executor import LinkExecutor
+from halfgraph.prediction.link_features import CACHE
 from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.query.exact import Ragged
 from halfgraph.query.program import QueryBatch, compile_query
 from halfgraph.query.rewriting import disjuncts, without_negation
-from halfgraph.query.tree import Query
+from halfgraph.query.tree import Project, Query, nodes
 from halfgraph.sparql.read import Reading
 from halfgraph.sparql.templates import Template, TextNames
 
 MOST_COSINES = 1 << 24  # in memory at a time: 64 MB
+AT_ONCE = 64  # queries whose links are computed together
 TextTemplate = tuple[int, Template, TextNames]  # the index of a text, its template and its names
+Entities = NDArray[np.int32]
+Rank = Callable[[Sequence[Entities]], list[Ranked]]  # the best entities of each query that are not known answers
 
 
 @dataclass(frozen=True)
@@ -62,33 +69,62 @@ class KnownRows:
 
     variables: Sequence[str]
     answers: Sequence[KnownAnswer]
-    entities: NDArray[np.int32]
+    entities: Entities
+
+
+def _relations(query: Query) -> list[int]:
+    """The relations of a query, the last first."""
+    return [int(node.relation) for node in reversed(nodes(query)) if isinstance(node, Project)]
 
 
 @dataclass(frozen=True)
-class BatchAnswers:
-    """Answers groups of queries by embedding."""
+class BatchRanking:
+    """Ranks entities for many queries; a chunk of them comes with a function that takes their known answers."""
 
     index: EmbeddingIndex
-    predicted_rows: PredictedRows
+    executor: Callable[[], LinkExecutor]
 
-    def answers(self, group: QueryGroup, known: Sequence[KnownRows], top: int) -> Iterator[Answers]:
-        """Yield the answers of each query: its known rows, then the best other entities."""
-        best = self._best(group.batch.tree(), Ragged.of([rows.entities for rows in known]), top)
-        for rows, ranked in zip(known, best, strict=True):
-            predicted = self.predicted_rows.answers(EMBEDDING, ranked)
-            yield Answers(rows.variables, rows.answers, predicted, target=group.reading.target)
+    def chunks(self, mode: str, read: Sequence[TextTemplate], top: int) -> Iterator[tuple[list[TextTemplate], Rank]]:
+        """Yield the queries in chunks, in another order, each with its function."""
+        yield from self._by_embedding(read, top) if mode == EMBEDDING else self._by_links(read, top)
+
+    def _by_embedding(self, read: Sequence[TextTemplate], top: int) -> Iterator[tuple[list[TextTemplate], Rank]]:
+        items = {item[0]: item for item in read}
+        for group in group_queries(read):
+            yield [items[index] for index in group.indexes], partial(self._nearest, group.batch.tree(), top)
+
+    def _by_links(self, read: Sequence[TextTemplate], top: int) -> Iterator[tuple[list[TextTemplate], Rank]]:
+        """Threads score the next chunks while the caller asks the store, which holds the interpreter's lock."""
+        queries = {index: template.filled(*names[:2]).query for index, template, names in read}
+        ordered = sorted(read, key=lambda item: _relations(queries[item[0]]))  # links of a relation come together
+        executor, size = self.executor(), max(1, min(AT_ONCE, CACHE // len(self.index.vectors)))
+
+        def scores(rows: slice) -> NDArray[np.float32]:
+            return np.stack(list(executor.batch_scores([queries[index] for index, *_ in ordered[rows]])))
+
+        for rows, found in map_chunks(scores, len(ordered), size):
+            yield ordered[rows], partial(best_entities, found, top)
 
     @torch.no_grad()
-    def _best(self, query: Query, known: Ragged, count: int) -> list[Ranked]:
+    def _nearest(self, query: Query, top: int, without: Sequence[Entities]) -> list[Ranked]:
         vectors = [F.normalize(one, dim=-1) for one in self.index.encoder.encode(disjuncts(without_negation(query)))]
         best: list[Ranked] = []
-        for rows in np.array_split(np.arange(len(known)), -(-len(known) * len(self.index.vectors) // MOST_COSINES)):
-            without = [known[row] for row in rows]
-            best += top_entities(self._scores(vectors, rows), count, first=0, without=without)
+        parts = -(-len(without) * len(self.index.vectors) // MOST_COSINES)
+        for rows in np.array_split(np.arange(len(without)), parts):
+            best += top_entities(self._scores(vectors, rows), top, first=0, without=[without[row] for row in rows])
         return best
 
     def _scores(self, vectors: Sequence[torch.Tensor], rows: NDArray[np.int64]) -> torch.Tensor:
         chosen, entities = torch.from_numpy(rows), self.index.vectors.t()
         scores = [one[chosen if len(one) > 1 else torch.zeros_like(chosen)] @ entities for one in vectors]
         return scores[0] if len(scores) == 1 else torch.stack(scores).amax(dim=0)
+
+
+def json_line(answers: Answers) -> str:
+    """Return `to_dict` of answers as JSON; known answers that other queries of the batch have too are written once."""
+    values = {key: json.dumps(to_json(getattr(answers, name)), ensure_ascii=False) for name, key in _OTHERS}
+    values["known"] = f"[{', '.join(answer.json for answer in answers.known)}]"
+    return "{" + ", ".join(f'"{key}": {values[key]}' for _, key, _ in json_keys(Answers)) + "}"
+
+
+_OTHERS = [(name, key) for name, key, _ in json_keys(Answers) if name != "known"]

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,12 +10,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.batch import BatchAnswers, KnownRows, group_queries
+from halfgraph.answering.batch import BatchRanking, KnownRows, TextTemplate
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import EncodedVariables, Explainer
 from halfgraph.answering.predicted_rows import PredictedRows
 from halfgraph.answering.reasons import why_not_predicted
-from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, Witness
+from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, PredictedAnswer, Witness
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.errors import HalfgraphError, InputError, QueryError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
@@ -23,17 +23,19 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.embedding import EmbeddingIndex
-from halfgraph.prediction.modes import EMBEDDING, LINKS
+from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS
 from halfgraph.prediction.predictors import LinkModels, Predictors, missing_share
 from halfgraph.query.tree import type_of
 from halfgraph.sparql.read import Reading, request_of, undrawn
-from halfgraph.sparql.syntax_tree import Select, every_value
-from halfgraph.sparql.templates import Templates
+from halfgraph.sparql.syntax_tree import Select, Variable, every_value
+from halfgraph.sparql.templates import Template, Templates, TextNames
+from halfgraph.sparql.writer import write
 from halfgraph.training.run import load_encoder
 
 # Errors of texts that are not asked of the store either: invalid, an update, a call of another server, too long.
 NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting", "form"})
 OF_ONE_TEXT = (InputError, QueryError, UnknownName, TimeLimit)  # errors that concern one query of a batch
+NONE = np.empty(0, np.int32)
 LARGE = 200_000  # entities from which on several torch threads are faster than one
 
 
@@ -96,8 +98,8 @@ class Engine:
         return Explainer(self.index, self.names, self.predictors)
 
     @cached_property
-    def batches(self) -> BatchAnswers:
-        return BatchAnswers(self.index, self.predicted_rows)
+    def batches(self) -> BatchRanking:
+        return BatchRanking(self.index, lambda: self.predictors.executor)
 
     def ask(
         self,
@@ -124,8 +126,7 @@ class Engine:
             if explain:
                 is_empty = not known.answers and not len(known.entities)
                 explanation = self._explanation(text, reading, is_empty=is_empty)
-        if min_confidence is not None:
-            predicted = [answer for answer in predicted if (answer.confidence or 0.0) >= min_confidence]
+        predicted = _likely(predicted, min_confidence or 0.0)
         return Answers(known.variables, known.answers, predicted, explanation, [], mode, _since(start), reading.target)
 
     def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
@@ -158,10 +159,8 @@ class Engine:
         start = time.perf_counter()
         mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
-        answers: dict[int, Answers | HalfgraphError] = {}
-        if mode == EMBEDDING and min_confidence is None:
-            with self._threads():
-                answers = self._ask_together(texts, top)
+        with self._threads():
+            answers = {} if mode == ENSEMBLE else self._ask_together(texts, top, mode, min_confidence or 0.0)
         for index, text in enumerate(texts):
             if index not in answers:
                 try:
@@ -172,24 +171,50 @@ class Engine:
         found = (answers[index] for index in range(len(texts)))
         return [replace(one, seconds=seconds) if isinstance(one, Answers) else one for one in found]
 
-    def _ask_together(self, texts: Sequence[str], top: int) -> dict[int, Answers | HalfgraphError]:
-        """The answers, by the index of the text, of those queries that can be answered in groups."""
-        read, known = [], {}
-        answers: dict[int, Answers | HalfgraphError] = {}
+    def _ask_together(
+        self, texts: Sequence[str], top: int, mode: str, least: float
+    ) -> dict[int, Answers | HalfgraphError]:
+        """The answers, by the index of the text, of those queries that can be answered together."""
+        read: list[TextTemplate] = []
         for index, text in enumerate(texts):
-            try:
+            with suppress(*OF_ONE_TEXT):  # `ask` answers it exactly, or raises the error
                 template, names = self.templates.template(text)
-                if not template.reading.conditions.elements and type_of(template.reading.query) is None:
-                    known[index] = self._known(text, template.reading)
+                is_typed = mode == EMBEDDING and type_of(template.reading.query) is not None
+                if not template.reading.conditions.elements and not is_typed:
                     read.append((index, template, names))
-            except TimeLimit as error:
-                answers[index] = error
-            except OF_ONE_TEXT:
-                continue  # `ask` answers it exactly, or raises the error
-        for group in group_queries(read):
-            rows = [known[index] for index in group.indexes]
-            answers |= zip(group.indexes, self.batches.answers(group, rows, top), strict=True)
+        answers: dict[int, Answers | HalfgraphError] = {}
+        for chunk, rank in self.batches.chunks(mode, read, top):
+            known = {item[0]: self._known_or_error(texts[item[0]], item[1], item[2]) for item in chunk}
+            entities = [NONE if isinstance(rows, HalfgraphError) else rows.entities for rows in known.values()]
+            for (index, template, _), ranked in zip(chunk, rank(entities), strict=True):
+                rows, target = known[index], template.reading.target
+                predicted = self.predicted_rows.answers(mode, ranked)
+                answers[index] = (
+                    rows
+                    if isinstance(rows, HalfgraphError)
+                    else Answers(rows.variables, rows.answers, _likely(predicted, least), mode=mode, target=target)
+                )
         return answers
+
+    def _known_or_error(self, text: str, template: Template, names: TextNames) -> KnownRows | HalfgraphError:
+        """The store's rows for a text of a template, which need not be parsed if it asks for IRIs only."""
+        try:
+            known = self._known_iris(template.select, template.store_text(names))
+            return known or self._known(text, template.reading)
+        except OF_ONE_TEXT as error:
+            return error
+
+    def _known_iris(self, select: Select, text: str) -> KnownRows | None:
+        """The store's rows, if one variable is selected without LIMIT and OFFSET, and all are IRIs."""
+        chosen, modifiers = select.projection, select.modifiers
+        if len(chosen) != 1 or not isinstance(chosen[0], Variable) or modifiers.limit is not None or modifiers.offset:
+            return None
+        iris, variable = self.store.iris(text), chosen[0].name
+        if iris is None:
+            return None
+        rows = [self.names.known_iri(variable, iri) for iri in iris]
+        entities = sorted({number for _, number in rows if number is not None})
+        return KnownRows([variable], [answer for answer, _ in rows], np.array(entities, np.int32))
 
     def _threads(self) -> AbstractContextManager[None]:
         """One torch thread, unless the graph is large: threads wait for each other at every small product."""
@@ -212,10 +237,12 @@ class Engine:
     def _known(self, text: str, reading: Reading | HalfgraphError) -> KnownRows:
         """The store's rows, and the entities of all exact answers, those that LIMIT and OFFSET leave out too."""
         select = self._select(text)
+        if isinstance(reading, Reading) and (known := self._known_iris(select, write(select))):
+            return known
         rows = self.store.rows(select)
         answers = self.names.known(rows)
         if not isinstance(reading, Reading):
-            return KnownRows(rows.variables, answers, np.empty(0, np.int32))
+            return KnownRows(rows.variables, answers, NONE)
         is_cut = reading.offset or len(answers) == reading.limit
         entities = self._entities(select, reading.target) if is_cut else self.names.values(answers, reading.target)
         return KnownRows(rows.variables, answers, entities)
@@ -246,6 +273,11 @@ class Engine:
             emptiness = Emptiness(self.store, self.names, self.predictors.links.triples)
             empty = emptiness.why(encoded.query, encoded.names[id(encoded.query)])
         return Explanation(nodes, edges, empty, undrawn(request_of(text, self.graph), reading))
+
+
+def _likely(predicted: list[PredictedAnswer], least: float) -> list[PredictedAnswer]:
+    """The answers of at least this confidence."""
+    return [answer for answer in predicted if (answer.confidence or 0.0) >= least]
 
 
 def _since(start: float) -> float:

@@ -31,6 +31,13 @@ def rounded(probability: float) -> float:
     return min(max(round(probability, 4), LEAST_CERTAIN), MOST_CERTAIN) if probability else 0.0
 
 
+def best_entities(scores: NDArray[np.float32], count: int, known: Sequence[NDArray[np.int32]]) -> list[Ranked]:
+    """Return the best entities of each row of probabilities, without known answers and those of probability 0."""
+    possible = torch.from_numpy(scores)
+    possible[possible <= 0] = -torch.inf
+    return top_entities(possible, count, first=0, without=known)
+
+
 @dataclass(frozen=True)
 class PredictedRows:
     """Predicts answers."""
@@ -64,10 +71,11 @@ class PredictedRows:
     def predict(self, mode: str, reading: Reading, known: NDArray[np.int32], top: int) -> list[PredictedAnswer]:
         """Return the best entities that are not known answers and that no condition of the query excludes."""
         count = len(self.names.graph.entities) if reading.conditions.elements else top
-        scores = torch.from_numpy(self.scores(mode, reading.query))
+        scores = self.scores(mode, reading.query)[None]
         if mode == LINKS:
-            scores[scores <= 0] = -torch.inf
-        ranked = top_entities(scores[None], count, first=0, without=[known])[0]
+            (ranked,) = best_entities(scores, count, [known])
+        else:
+            (ranked,) = top_entities(torch.from_numpy(scores), count, first=0, without=[known])
         return self.answers(mode, self._filter(reading, ranked, top))
 
     def answers(self, mode: str, ranked: Ranked) -> list[PredictedAnswer]:

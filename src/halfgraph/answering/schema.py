@@ -4,9 +4,10 @@ The JSON, the OpenAPI description and the page's TypeScript types are made from 
 `alias` is its key in JSON, and a field that is `optional` has no key if it is None.
 """
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache
+from functools import cache, cached_property
 from html import escape
 from typing import Any, Literal
 
@@ -65,6 +66,11 @@ class KnownAnswer(NamedEntity):
 
     type: str | None
     row: Mapping[str, Cell]
+
+    @cached_property
+    def json(self) -> str:
+        """The answer as JSON; answers of a batch share those of an entity."""
+        return json.dumps(to_json(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -173,12 +179,8 @@ class Answers:
         """
         is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
-        head = [
-            "",
-            *(f"?{name}" for name in self.variables),
-            *(score for _ in empty),
-            *["type", "name"][: 2 * is_single],
-        ]
+        details = ["type", "name"] if is_single else []
+        head = ["", *(f"?{name}" for name in self.variables), *(score for _ in empty), *details]
         rows: list[tuple[str, ...]] = []
         for answer in self.known[:most_known]:
             cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]

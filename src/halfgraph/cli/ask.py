@@ -187,6 +187,8 @@ def _print_results(answers: "Answers", name: str, annotate: bool) -> None:
 
 def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
     """Print a line of JSON for each query of a file: its answers, or what is wrong with it."""
+    from halfgraph.answering.batch import json_line
+
     lines = [(number, line) for number, line in enumerate(_read_text(path).splitlines(), 1) if line.strip()]
     failed = 0
     for first in range(0, len(lines), 1000):
@@ -197,7 +199,7 @@ def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
                 failed += 1
                 print_json({"error": str(answers), "line": number, "query": text})
             else:
-                print_json(answers.to_dict())
+                sys.stdout.write(json_line(answers) + "\n")
     if failed:
         note(f"{failed:,} of {len(lines):,} queries could not be answered; their lines have an error")
         raise Exit(1)

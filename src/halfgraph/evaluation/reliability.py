@@ -118,7 +118,7 @@ def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> 
         relations, heads = np.nonzero(np.stack(sorts) == sort)
         rows = np.sort(rng.permutation(len(heads))[:PAIRS])
         for relation, head in zip(2 * relations[rows], heads[rows], strict=True):
-            sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0].numpy() >= SURE)
+            sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0] >= SURE)
             weight = len(heads) / len(rows)
             drawn += len(sure)
             expected += weight * len(sure)

@@ -77,15 +77,35 @@ def similar_entities(edges, groups, source, least, weights, touched):
 
 @compiled
 def known_ways(heads, tails, source):
-    """Sum log(1 - score of the head) over the known triples of a relation that lead to each entity.
-
-    That is the logarithm of the probability that none of these heads is right, if they are independent.
-    """
-    log_none = np.zeros(len(source), dtype=np.float32)
+    """Probability of any way over a known triple of a relation to each entity, by the scores of the heads."""
+    ways = np.zeros(len(source), dtype=np.float32)
     for edge in range(len(heads)):
-        if source[heads[edge]] > 0.0:
-            log_none[tails[edge]] += np.log1p(-source[heads[edge]])
-    return log_none
+        score = source[heads[edge]]
+        if score > 0.0:
+            ways[tails[edge]] += score * (np.float32(1.0) - ways[tails[edge]])
+    return ways
+
+
+@compiled
+def add_ways(ways, row, score):
+    """Add ways over the missing links of one more head, an entity with this score."""
+    for tail in range(len(ways)):
+        ways[tail] += score * row[tail] * (np.float32(1.0) - ways[tail])
+
+
+@compiled
+def sum_terms(cosines, scores, first, of_heads, shifts, of_tails, cosine_weights, log_odds):
+    """Write the log-odds of some heads of one relation, without votes: rows of (heads, tails) from `first` on.
+
+    cosines (tails, 2 * all heads): from the heads, weighted, then from the tails, not yet; scores (tails, all heads).
+    """
+    count = scores.shape[1]
+    for low in range(0, len(of_tails), 64):  # a block of columns stays in the cache
+        for row in range(len(of_heads)):
+            head = first + row
+            for tail in range(low, min(low + 64, len(of_tails))):
+                back = (cosines[tail, count + head] + shifts[row]) * cosine_weights[tail]
+                log_odds[head, tail] = cosines[tail, head] + back + scores[tail, head] + of_tails[tail] + of_heads[row]
 
 
 @compiled
@@ -162,6 +182,40 @@ def tail_votes(starts, ids, nearness, tails):
         for row in range(starts[tail], starts[tail + 1]):
             votes[ids[row]] += nearness[row]
     return votes
+
+
+@compiled
+def add_votes(edges, ids, nearness, reverse, head, relation, weight, smoothing, tail_weights, log_odds):
+    """Add what votes weigh, as `head_votes` and `tail_votes` count them, to the log-odds of a head's links."""
+    tails = edges[2]
+    total = np.float32(smoothing)
+    for column in range(ids.shape[1]):
+        if ids[head, column] < 0:
+            break
+        low, high = edge_range(edges, ids[head, column], relation)
+        if high > low:
+            total += nearness[head, column]
+    for column in range(ids.shape[1]):
+        if ids[head, column] < 0:
+            break
+        low, high = edge_range(edges, ids[head, column], relation)
+        for edge in range(low, high):
+            log_odds[tails[edge]] += weight * nearness[head, column] / total
+    low, high = edge_range(edges, head, relation)
+    for edge in range(low, high):
+        for row in range(reverse[0][tails[edge]], reverse[0][tails[edge] + 1]):
+            voter = reverse[1][row]
+            log_odds[voter] += tail_weights[voter] * reverse[2][row]
+
+
+@compiled
+def exclude_known(edges, head, relation, has_loops, row):
+    """Set the known tails of a head to 0, and the head itself unless the relation has loops."""
+    low, high = edge_range(edges, head, relation)
+    for edge in range(low, high):
+        row[edges[2][edge]] = 0.0
+    if not has_loops:
+        row[head] = 0.0
 
 
 @compiled

@@ -13,13 +13,13 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 
-from halfgraph.prediction._link_kernels import known_ways
+from halfgraph.prediction._link_kernels import add_ways, known_ways
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.baselines import one_hot
-from halfgraph.prediction.link_features import CHUNK, Ids
-from halfgraph.prediction.link_predictor import LARGE, LinkPredictor
+from halfgraph.prediction.link_features import CACHE, Ids
+from halfgraph.prediction.link_predictor import LARGE, LinkPredictor, Pair
 from halfgraph.prediction.type_predictor import TypePredictor
-from halfgraph.query.fold import fold
+from halfgraph.query.fold import fold, fold_projecting
 from halfgraph.query.rewriting import disjuncts, without_negation
 from halfgraph.query.tree import (
     Anchor,
@@ -35,7 +35,9 @@ from halfgraph.query.tree import (
 )
 
 BEAM = 16
+NEGLIGIBLE = 5e-6  # scores of intermediate entities, in all, that change no answer
 PROPOSED = 4_096  # entities proposed for a variable
+NOBODY = -1  # the pin of a variable that no entity is likely for
 PINNED = 8  # entities tried for a variable that is used more than once
 
 
@@ -61,17 +63,31 @@ class LinkExecutor:
         proposals = self._proposals(query) if self.links.graph.entity_count > LARGE else {}
         meetings = {id(node): id(_meeting(query, node)) for node in shared_variables(query)}
         run = Pass(self, meetings, proposals)
-        fold(query, run)
+        if meetings:
+            fold(query, run)
+        else:
+            fold_projecting([query], run)
         return run
 
+    def batch_scores(self, queries: Sequence[Query]) -> Iterator[Scores]:
+        """Yield the scores of each query; the links of many are computed together."""
+        size = max(1, CACHE // (self.beam * self.links.graph.entity_count))
+        for first in range(0, len(queries), size):
+            chunk = queries[first : first + size]
+            if self.links.graph.entity_count > LARGE or any(map(shared_variables, chunk)):
+                yield from map(self.scores, chunk)
+            else:
+                yield from fold_projecting(chunk, Pass(self, {}, {}))
+
     def best_heads(self, source: Scores) -> Ids:
-        """Return the best entities of a source, the best first, ties by number."""
+        """Return the best entities of a source, the best first, ties by number, without negligible ones."""
         entities = np.flatnonzero(source)
         if len(entities) > self.beam:
             least = np.partition(source[entities], len(entities) - self.beam)[len(entities) - self.beam]
             entities = entities[source[entities] >= least]
-        order = np.argsort(-source[entities], kind="stable")
-        return entities[order[: self.beam]]
+        best = entities[np.argsort(-source[entities], kind="stable")[: self.beam]]
+        rest = source[best][::-1].cumsum()[::-1]  # from each entity on; ways over them add at most so much
+        return best[rest > NEGLIGIBLE * source[best[:1]]]
 
     @torch.no_grad()
     def _proposals(self, query: Query) -> dict[int, Ids]:
@@ -110,17 +126,7 @@ class Pass:
         return self._keep(node, one_hot(int(node.entity), self.executor.links.graph.entity_count))
 
     def project(self, node: Project, source: Scores) -> Scores:
-        """Any way over known triples from any entity, or over missing links from the best ones."""
-        if not source.any():
-            return self._keep(node, np.zeros_like(source))
-        relation, links = int(node.relation), self.executor.links
-        log_none = known_ways(*links.triples.of_relation(relation), source)
-        heads = self.executor.best_heads(source)
-        before = torch.from_numpy(source[heads])[:, None]
-        for tails in self._tails(node, max(1, CHUNK // len(heads))):
-            likely = links.probabilities(heads, relation, tails).mul_(before)
-            log_none[tails] += torch.log1p_(likely.neg_()).sum(dim=0).numpy()
-        return self._keep(node, self.executor.of_type(node, -np.expm1(log_none)))
+        return self.projects([node], [source])[0]
 
     def intersect(self, node: Intersect, parts: list[Scores]) -> Scores:
         return self._keep(node, self.executor.of_type(node, reduce(np.multiply, _distinct(node.parts, parts))))
@@ -131,18 +137,37 @@ class Pass:
     def negate(self, node: Negate, part: Scores) -> Scores:
         return self._keep(node, 1 - part)
 
-    def _tails(self, node: Project, size: int) -> Iterator[slice | Ids]:
-        """Yield the entities to score as tails of missing links, in chunks."""
-        if id(node) in self.proposals:
-            yield self.proposals[id(node)]
-            return
-        count = self.executor.links.graph.entity_count
-        yield from (slice(first, min(first + size, count)) for first in range(0, count, size))
+    def projects(self, nodes: list[Project], sources: list[Scores]) -> list[Scores]:
+        """Any way over known triples from any entity, or over missing links from the best ones."""
+        links, heads = self.executor.links, [self.executor.best_heads(source).tolist() for source in sources]
+        relations = [int(node.relation) for node in nodes]
+        rows: dict[Pair, Scores] = {}
+        if not self.proposals:
+            rows = links.rows((head, relation) for own, relation in zip(heads, relations, strict=True) for head in own)
+        scores = []
+        for node, relation, source, own in zip(nodes, relations, sources, heads, strict=True):
+            ways = known_ways(*links.triples.of_relation(relation), source)
+            if self.proposals and own:
+                self._add_proposed(ways, node, source, own)
+            for head in own if rows else ():
+                add_ways(ways, rows[head, relation], source[head])
+            scores.append(self._keep(node, self.executor.of_type(node, ways)))
+        return scores
+
+    def _add_proposed(self, ways: Scores, node: Project, source: Scores, heads: list[int]) -> None:
+        """Add the ways over missing links to the entities that are proposed, in a large graph."""
+        tails = self.proposals[id(node)]
+        proposed = ways[tails]
+        rows = self.executor.links.probabilities(np.array(heads), int(node.relation), tails)
+        for head, row in zip(heads, rows, strict=True):
+            add_ways(proposed, row, source[head])
+        ways[tails] = proposed
 
     def _keep(self, node: Query, scores: Scores) -> Scores:
         """Store the scores of a node."""
         if id(node) in self.pins:
-            scores = one_hot(self.pins[id(node)], len(scores))
+            pin = self.pins[id(node)]
+            scores = np.zeros_like(scores) if pin == NOBODY else one_hot(pin, len(scores))
         else:
             free = [variable for variable, meeting in self.meetings.items() if meeting == id(node)]
             free = [variable for variable in free if variable not in self.pins]
@@ -158,7 +183,9 @@ class Pass:
             run = replace(self, pins={**self.pins, variable: entity}, scores={}, ways={})
             ways.append((fold(node, run) * source[entity], run))
         self.ways[id(node)] = ways
-        return any_of([scores for scores, _ in ways]) if ways else np.zeros_like(source)
+        if not ways:  # a union may have other parts
+            return fold(node, replace(self, pins={**self.pins, variable: NOBODY}, scores={}, ways={}))
+        return any_of([scores for scores, _ in ways])
 
 
 def _meeting(query: Query, variable: Query) -> Query:

@@ -91,7 +91,7 @@ class LinkFeatures:
 
     def _projected(self, heads: Tensor, relation: int) -> Tensor:
         matrix, shift = self.affine(relation)
-        return F.normalize(torch.addmm(shift, self.vectors[heads], matrix), dim=1)
+        return F.normalize(products(self.vectors[heads], matrix.t()).add_(shift), dim=1)
 
     # Features of a head whatever the tail
 
@@ -110,11 +110,12 @@ class LinkFeatures:
     def normalisers(self, relation: int, heads: Ids) -> tuple[Tensor, Tensor]:
         """Return the log-normalisers of CGA over all tails and of ComplEx over unknown tails, for some heads."""
         candidates, log_weights = self.candidates(relation)
+        queries = self.complex.head_queries(candidates, relation)
         cosines, scores = [], []
         for chunk in torch.from_numpy(heads).split(CHUNK // 512):
-            logits = self._projected(chunk, relation) @ self.vectors[candidates].t() / TEMPERATURE
-            cosines.append(torch.logsumexp(logits + log_weights, dim=1))
-            logits = self.complex.tail_queries(chunk, relation) @ self.complex.entities[candidates].t() + log_weights
+            logits = products(self._projected(chunk, relation), self.vectors[candidates]) / TEMPERATURE
+            cosines.append(torch.logsumexp(logits.add_(log_weights), dim=1))
+            logits = products(self.complex.entities[chunk], queries).add_(log_weights)
             scores.append(_logsumexp_of_unknown(logits, self._known_candidates(chunk, relation, candidates)))
         return torch.cat(cosines), torch.cat(scores)
 
@@ -204,11 +205,19 @@ class LinkFeatures:
 
 
 def _logsumexp_of_unknown(logits: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
-    """Log-sum-exp of each row without the known columns."""
+    """Log-sum-exp of each row without the known columns; the logits are overwritten."""
     highest = logits.amax(dim=1)
-    exponentials = torch.exp(logits - highest[:, None])
+    exponentials = logits.sub_(highest[:, None]).exp_()
     left = exponentials.sum(dim=1).index_add_(0, known[0], -exponentials[known])
     return highest + torch.log(left.clamp(min=LEAST_LEFT))
+
+
+def products(queries: Tensor, table: Tensor) -> Tensor:
+    """Return the products of queries with the rows of a table: (queries, rows).
+
+    A query has the same numbers alone as among others: the library sums in another order for less than four.
+    """
+    return (F.pad(queries, (0, 0, 0, max(0, 4 - len(queries)))) @ table.t())[: len(queries)]
 
 
 def cache_size(numbers: int) -> int:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -22,15 +22,19 @@ from halfgraph.prediction.ensemble import EnsemblePredictor
 from halfgraph.prediction.link_executor import LinkExecutor
 from halfgraph.prediction.link_features import FEATURES
 from halfgraph.prediction.link_fitting import PAIRS, fit_link_weights
-from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
+from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights, Prepared
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
+from halfgraph.prediction.neighbours import Neighbours
 from halfgraph.prediction.type_predictor import TypePredictor
 from halfgraph.prediction.witness import BoundWitness, find_witness
+from halfgraph.query._kernels import contiguous
 from halfgraph.query.tree import Query
 from halfgraph.training.run_folder import load_tensors, save_tensors
 
 FILE = "links.safetensors"
 FORMAT = "1"
+PREPARED = ("neighbours", "nearness", "head_scores")  # tensors in the file
+MOST_PREPARED = 1 << 25  # numbers: 128 MB
 FULL_SIZE, FEWEST = 30_000, 100  # entities up to which all pairs are fitted on; the least number for larger graphs
 MAKE_AGAIN = "Make it again: halfgraph calibrate RUN"
 Ids = NDArray[np.int64]
@@ -38,16 +42,26 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LinkModels:
-    """The link models of a run: ComplEx, the fitted weights, and how many missing triples these were fitted for."""
+    """The link models of a run: ComplEx, the fitted weights, and how many missing triples these were fitted for.
+
+    `prepared` is for the whole graph, and belongs to a view with as many triples; a run written before has none.
+    """
 
     complex: ComplEx
     weights: LinkWeights
     missing: int
+    prepared: Prepared | None = field(default=None, repr=False)
+    prepared_triples: int = 0
 
     def save(self, run: Path) -> None:
         """Write all of it to one file, so that its parts always belong together."""
         tensors = {"entities": self.complex.entities, "relations": self.complex.relations}
         about = {"format": FORMAT, "weights": json.dumps(asdict(self.weights)), "missing": str(self.missing)}
+        if self.prepared is not None:
+            near = self.prepared.neighbours
+            arrays = near.ids, near.nearness, self.prepared.head_scores
+            tensors |= {name: torch.tensor(array) for name, array in zip(PREPARED, arrays, strict=True)}
+            about["prepared_triples"] = str(self.prepared_triples)
         save_tensors(run / FILE, tensors, about)
 
     @classmethod
@@ -63,7 +77,12 @@ class LinkModels:
             weights: Any = json.loads(about["weights"])
             by_sort = tuple(map(tuple, weights["by_sort"]))
             fitted = LinkWeights(by_sort, float(weights["bias"]), tuple(weights["offsets"]))
-            return cls(ComplEx(tensors["entities"], tensors["relations"]), fitted, int(about["missing"]))
+            model = ComplEx(tensors["entities"], tensors["relations"])
+            if "prepared_triples" not in about:
+                return cls(model, fitted, int(about["missing"]))
+            ids, nearness, head_scores = (tensors[name].numpy() for name in PREPARED)
+            prepared = Prepared(Neighbours(contiguous(ids), contiguous(nearness)), head_scores)
+            return cls(model, fitted, int(about["missing"]), prepared, int(about["prepared_triples"]))
         except (ValueError, KeyError, TypeError) as error:
             raise FolderError(path, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
 
@@ -127,7 +146,8 @@ class Predictors:
         if self.models is None:  # for witnesses only
             return unfitted(self.index, self.known)
         models, ratio = self.models, max(missing, 1) / self.models.missing
-        return LinkPredictor(self.index, models.complex, self.known, models.weights, ratio)
+        prepared = models.prepared if models.prepared_triples == self.known.triple_count else None
+        return LinkPredictor(self.index, models.complex, self.known, models.weights, ratio, prepared)
 
     @cached_property
     def types(self) -> TypePredictor:
@@ -157,11 +177,17 @@ class Predictors:
 def fit_models(
     complex_: ComplEx, encoder: Encoder, graph: Graph, seed: int, progress: Callable[[str, int, int], None]
 ) -> LinkModels:
-    """Fit the link weights on the validation triples."""
-    links = LinkPredictor(EmbeddingIndex.of(encoder), complex_, graph.train, LinkWeights())
+    """Fit the link weights on the validation triples, and prepare answers from the whole graph unless it is large."""
+    index = EmbeddingIndex.of(encoder)
+    links = LinkPredictor(index, complex_, graph.train, LinkWeights())
     pairs = max(FEWEST, min(PAIRS, PAIRS * FULL_SIZE // len(graph.entities)))
     show = partial(progress, "Fitting weights", 3 * pairs)
     held_out = graph.valid.triple_count + graph.test.triple_count
     missing = held_out if graph.test.triple_count else 2 * held_out  # the graph itself is taken to lack as many
     weights = fit_link_weights(links, graph.valid, seed, missing=missing, pairs=pairs, progress=show)
-    return LinkModels(complex_, weights, missing)
+    models, size = LinkModels(complex_, weights, missing), len(graph.entities) * graph.whole.relation_count
+    if size > MOST_PREPARED:
+        return models
+    show = partial(progress, "Preparing answers", graph.whole.relation_count)
+    prepared = LinkPredictor(index, complex_, graph.whole, weights).prepare(show)
+    return replace(models, prepared=prepared, prepared_triples=graph.whole.triple_count)

@@ -152,7 +152,7 @@ class BestChoices:
         heads = self.executor.best_heads(source)
         if not len(known) and not len(heads):
             return [0]
-        likely = links.probabilities(heads, relation, np.array([tail]))[:, 0].numpy() if len(heads) else np.empty(0)
+        likely = links.probabilities(heads, relation, np.array([tail]))[:, 0] if len(heads) else np.empty(0)
         heads, ways = np.concatenate([known, heads]), np.concatenate([source[known], source[heads] * likely])
         order = np.argsort(-ways, kind="stable")
         if not isinstance(node.source, Anchor):

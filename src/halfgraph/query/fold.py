@@ -22,18 +22,49 @@ def fold(query: Query, interpretation: Interpretation[T]) -> T:
     """Return the value of the query; every node is interpreted once, after its children."""
     values: dict[int, T] = {}
     for node in nodes(query):
-        match node:
-            case Anchor():
-                values[id(node)] = interpretation.anchor(node)
-            case Project():
-                values[id(node)] = interpretation.project(node, values[id(node.source)])
-            case Intersect():
-                values[id(node)] = interpretation.intersect(node, [values[id(part)] for part in node.parts])
-            case Union():
-                values[id(node)] = interpretation.union(node, [values[id(part)] for part in node.parts])
-            case Negate():
-                values[id(node)] = interpretation.negate(node, values[id(node.part)])
+        values[id(node)] = _value(node, values, interpretation)
     return values[id(query)]
+
+
+def _value(node: Query, values: dict[int, T], interpretation: Interpretation[T]) -> T:
+    match node:
+        case Anchor():
+            return interpretation.anchor(node)
+        case Project():
+            return interpretation.project(node, values[id(node.source)])
+        case Intersect():
+            return interpretation.intersect(node, [values[id(part)] for part in node.parts])
+        case Union():
+            return interpretation.union(node, [values[id(part)] for part in node.parts])
+        case Negate():
+            return interpretation.negate(node, values[id(node.part)])
+    raise TypeError(f"{type(node).__name__} has no interpretation")
+
+
+class ProjectingInterpretation(Interpretation[T], Protocol):
+    """An interpretation that takes many projections at once."""
+
+    def projects(self, nodes: list[Project], sources: list[T]) -> list[T]: ...
+
+
+def fold_projecting(queries: Sequence[Query], interpretation: ProjectingInterpretation[T]) -> list[T]:
+    """Return the value of each query as `fold` does; all projections whose sources have values are done at once."""
+    values: dict[int, T] = {}
+    waiting = list({id(node): node for query in queries for node in nodes(query)}.values())
+    while waiting:
+        projects: list[Project] = []
+        later: list[Query] = []
+        for node in waiting:
+            if any(id(child) not in values for child in children(node)):
+                later.append(node)
+            elif isinstance(node, Project):
+                projects.append(node)
+            else:
+                values[id(node)] = _value(node, values, interpretation)
+        results = interpretation.projects(projects, [values[id(node.source)] for node in projects])
+        values |= zip(map(id, projects), results, strict=True)
+        waiting = later
+    return [values[id(query)] for query in queries]
 
 
 class BatchInterpretation(Protocol[T]):

@@ -169,14 +169,15 @@ def train_links(
     per_epoch = -(-len(pairs.heads) // PAIRS)
     if seconds is None and not training.total:
         training.total = EPOCHS * per_epoch
-    began, first = time.monotonic(), training.done
+    began, resumed, first = time.monotonic(), training.done, training.done
     for batch in _batches(pairs, shares, seed, training.done):
         if training.total and training.done >= training.total:
             break
         training.step(batch)
-        if not training.total and training.done >= min(per_epoch, 50):
+        measured = training.done - resumed  # the clock knows nothing of the batches before a checkpoint
+        if not training.total and measured >= min(per_epoch, 50):
             assert seconds is not None
-            fitting = int(training.done * seconds / (time.monotonic() - began))
+            fitting = int(measured * seconds / (time.monotonic() - began))
             training.total = min(max(fitting, FEWEST_EPOCHS * per_epoch), EPOCHS * per_epoch)
         progress(training.total, training.done - first)
         first = training.done
