@@ -99,12 +99,19 @@ def malformed(rng: random.Random) -> bytes:
     address = rng.choice(["/sparql", "/sparql/predict"]).encode()
     wrong = (
         lambda: noise + b"\r\n\r\n",
-        lambda: b"GET " + address + b"?query=" + quote(noise).encode() + b"} HTTP/1.1\r\nHost: x\r\n\r\n",
-        lambda: b"GET " + address + b"?query=" + quote("SELECT {" + text).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        lambda: b"GET /api/complete?limit=" + quote(noise).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        lambda: b"GET /api/entity?iri=" + quote(text).encode() + b" HTTP/1.1\r\nHost: x\r\n\r\n",
-        lambda: b"GET /" + quote(noise).encode() + b"/../../etc/passwd HTTP/1.1\r\nHost: x\r\n\r\n",
-        lambda: rng.choice([b"PUT", b"DELETE", b"TRACE", b"BREW"]) + b" " + address + b" HTTP/1.1\r\nHost: x\r\n\r\n",
+        lambda: b"GET " + address + b"?query=" + quote(noise).encode() + b"} HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        lambda: (
+            b"GET " + address + b"?query=" + quote("SELECT {" + text).encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ),
+        lambda: b"GET /api/complete?limit=" + quote(noise).encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        lambda: b"GET /api/entity?iri=" + quote(text).encode() + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        lambda: b"GET /" + quote(noise).encode() + b"/../../etc/passwd HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        lambda: (
+            rng.choice([b"PUT", b"DELETE", b"TRACE", b"BREW"])
+            + b" "
+            + address
+            + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        ),
         lambda: posted(address, noise, rng.choice([FORM, DIRECT, "text/plain", "application/json", "\x01/;;=,"])),
         lambda: posted(address, b"query=%FF%FE" + noise, FORM),
         lambda: posted(b"/api/ask", noise, "application/json"),
@@ -113,16 +120,25 @@ def malformed(rng: random.Random) -> bytes:
         lambda: posted(b"/api/ask", b'{"query": ' + b"[" * rng.randrange(1, 2000), "application/json"),
         lambda: posted(b"/api/ask", b'{"query": "ASK{}", "top": 1e999}', "application/json"),
         lambda: (
-            b"POST /sparql HTTP/1.1\r\nHost: x\r\nContent-Length: " + noise[:5].hex().encode() + b"\r\n\r\n" + noise
+            b"POST /sparql HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+            + noise[:5].hex().encode()
+            + b"\r\n\r\n"
+            + noise
         ),
         lambda: b"GET " + ASK.encode() + b" HTTP/1.1\r\n\r\n",
-        lambda: b"GET " + ASK.encode() + b" HTTP/1.1\r\nHost: x\r\nAccept: image/" + noise.hex().encode() + b"\r\n\r\n",
+        lambda: (
+            b"GET "
+            + ASK.encode()
+            + b" HTTP/1.1\r\nHost: localhost\r\nAccept: image/"
+            + noise.hex().encode()
+            + b"\r\n\r\n"
+        ),
     )
     return rng.choice(wrong)()
 
 
 def posted(address: bytes, body: bytes, media: str) -> bytes:
-    head = b"POST " + address + b" HTTP/1.1\r\nHost: x\r\nContent-Type: " + media.encode()
+    head = b"POST " + address + b" HTTP/1.1\r\nHost: localhost\r\nContent-Type: " + media.encode()
     return head + b"\r\nContent-Length: " + str(len(body)).encode() + b"\r\n\r\n" + body
 
 

@@ -14,6 +14,7 @@ class Limits:
 
     time: float = 30.0  # seconds for a query
     rows: int = 10_000  # of an answer, or triples
+    answer: int = 50  # megabytes of an answer
     body: int = 1_000_000  # bytes of a request
     query: int = 100_000  # characters of a query; the SPARQL reader takes no more
     top: int = 1_000  # predicted answers

@@ -67,12 +67,18 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
 def handle(context: WorkerContext, job: Job) -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
     try:
-        reply = TASKS[job["task"]](context, job)
+        reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
         reply = problem_of(error).reply()
     return reply.message()
+
+
+def _bounded(reply: Reply, megabytes: int) -> Reply:
+    if len(reply.body) > megabytes * 1_000_000:
+        raise Problem(400, f"the answer is larger than {megabytes:,} MB", advice="Ask for less, or add a LIMIT.")
+    return reply
 
 
 def sparql(context: WorkerContext, job: Job) -> Reply:

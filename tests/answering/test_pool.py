@@ -1,0 +1,95 @@
+"""The pool of workers: it hides their deaths, and is fair to its clients."""
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from halfgraph.answering.pool import PoolBusy, WorkerPool
+from halfgraph.answering.workers import Message, OutOfMemory
+from halfgraph.errors import TimeLimit
+
+
+def handle(job):
+    match job:
+        case {"sleep": seconds}:
+            time.sleep(seconds)
+        case {"signal": number}:
+            os.kill(os.getpid(), number)
+            time.sleep(60)
+    return Message({"pid": os.getpid(), "job": job}, b"body")
+
+
+def load():
+    return {"hello": 1}, handle
+
+
+def in_pool(play, **options):
+    """Run a coroutine with a pool of two workers."""
+
+    async def run():
+        pool = WorkerPool(load, **{"size": 2, "queue": 1, "seconds": 30.0, "memory": None} | options)
+        assert await pool.start() == {"hello": 1}
+        try:
+            return await play(pool)
+        finally:
+            await pool.close()
+
+    return asyncio.run(run())
+
+
+async def all_ready(pool):
+    while pool.ready < pool.size + 1:
+        await asyncio.sleep(0.02)
+
+
+def test_a_pool_works_on_several_jobs_at_once():
+    async def play(pool):
+        await all_ready(pool)
+        both = await asyncio.gather(pool.ask({"sleep": 0.3}), pool.ask({"sleep": 0.3}))
+        return {message.head["pid"] for message in both}
+
+    assert len(in_pool(play)) == 2
+
+
+def test_a_job_beyond_its_time_is_stopped_and_its_worker_replaced():
+    async def play(pool):
+        await all_ready(pool)
+        with pytest.raises(TimeLimit, match=r"stopped after 0\.5 s"):
+            await pool.ask({"sleep": 60})
+        assert pool.replaced == 1
+        await all_ready(pool)
+        return await pool.ask({"again": 1})
+
+    assert in_pool(play, seconds=0.5, size=1).head["job"] == {"again": 1}
+
+
+def test_a_job_that_kills_its_worker_takes_down_no_more_than_two():
+    async def play(pool):
+        with pytest.raises(PoolBusy, match="have ended"):
+            await pool.ask({"signal": signal.SIGKILL})
+        return pool.replaced
+
+    assert in_pool(play) == 2
+
+
+def test_a_job_that_aborts_its_worker_needed_too_much_memory():
+    async def play(pool):
+        with pytest.raises(OutOfMemory):
+            await pool.ask({"signal": signal.SIGABRT})
+
+    in_pool(play)
+
+
+def test_jobs_beyond_the_queue_are_refused():
+    async def play(pool):
+        jobs = [asyncio.create_task(pool.ask({"sleep": 0.5})) for _ in range(3)]
+        while pool.waiting < 1:
+            await asyncio.sleep(0.01)
+        with pytest.raises(PoolBusy, match="waiting"):
+            await pool.ask({})
+        await asyncio.gather(*jobs)
+
+    in_pool(play)
