@@ -28,7 +28,7 @@ def serve(
     view: View = "whole",
     missing: Missing = None,
     workers: Annotated[int, Option(help="Number of queries that run at the same time.")] = 2,
-    queue: Annotated[int, Option(help="Number of queries of one client that may wait for a worker.")] = 64,
+    queue: Annotated[int, Option(help="Number of queries of one client that may wait for a worker.")] = 256,
     time_limit: Annotated[float, Option(help="Seconds that a query may take.")] = 30.0,
     rows: Annotated[int, Option(help="Maximum number of rows in an answer.")] = 10_000,
     memory: Annotated[int, Option(help="Megabytes of memory that a query may take.")] = 2_000,

@@ -4,10 +4,12 @@ uvicorn limits neither the time that the head of a request takes nor the time th
 """
 
 import asyncio
+import ctypes
 import os
 import resource
 import signal
 import socket
+import struct
 from collections.abc import Iterable
 from types import FrameType
 from typing import Any
@@ -22,6 +24,9 @@ MOST_FILES = 4096  # open files: connections, workers and what they need
 HEAD_SECONDS = 15.0  # for the head of a request, from the connection or from the last answer on
 READ_SECONDS = 15.0  # for a client to read PACE bytes of an answer, or its rest
 PACE = 65_536
+KERNEL_BUFFER = 4 * PACE  # of unread bytes; the default grows to megabytes, within which reading cannot be noticed
+MMAP_THRESHOLD = -3  # option of malloc
+NO_LINGER = struct.pack("ii", 1, 0)
 MOST_HELD = 200_000_000  # bytes of unfinished requests and unread answers, of all connections
 FINISH_SECONDS, DROP_SECONDS = 6.0, 7.5  # after SIGTERM: until queries are stopped, and connections dropped
 
@@ -31,6 +36,7 @@ class GuardedProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, KERNEL_BUFFER)
         self.since = self.moved = self.loop.time()  # of the last answer, and of the last PACE bytes that were read
         self.received = self.left = 0  # bytes of an unanswered request, and of an unread answer
         self.deferred = False
@@ -78,8 +84,10 @@ class GuardedProtocol(H11Protocol):
         self.left = max(left, self.left)
 
     def drop(self) -> None:
-        """End this connection at once."""
+        """End this connection at once; what its client has not read is given up, by the kernel too."""
         self.connections.discard(self)
+        if self.transport.get_write_buffer_size():
+            self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, NO_LINGER)
         self.transport.abort()
 
 
@@ -126,6 +134,8 @@ class GuardedServer(uvicorn.Server):
         self.workers = workers
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, MOST_FILES)), hard))
+        if set_option := getattr(ctypes.CDLL(None), "mallopt", None):  # glibc would keep the memory of large answers
+            set_option(MMAP_THRESHOLD, 1_000_000)
 
     async def on_tick(self, counter: int) -> bool:
         if counter % 10 == 0:  # once a second

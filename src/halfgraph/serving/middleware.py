@@ -29,7 +29,7 @@ SECURE = {
 }
 SECURE_RAW = [(name.lower().encode(), value.encode()) for name, value in SECURE.items()]
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
-BODY_SECONDS = 30.0  # within which a request's body must arrive
+BODY_SECONDS = 15.0  # within which a request's body must arrive
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 Log = Callable[[dict[str, Any]], None]
 Readings = Mapping[str, Callable[[], float]]  # by name; those that end in _total are counters, the others gauges

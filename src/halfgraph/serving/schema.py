@@ -20,7 +20,7 @@ class Limits:
     top: int = 1_000  # predicted answers
     memory: int = 2_000  # megabytes for a query
     workers: int = 2  # queries at the same time
-    queue: int = 64  # queries that wait
+    queue: int = 256  # queries of one client that wait
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
