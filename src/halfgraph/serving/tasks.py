@@ -94,7 +94,10 @@ def sparql(context: WorkerContext, job: Job) -> Reply:
     assert isinstance(result, QueryTriples)
     rdf_format, media = graph_format(job["accept"], job["format"])
     triples = list(islice(result, limit + 1))
-    return Reply(serialize(triples[:limit], format=rdf_format) or b"", media, headers=_cut(len(triples), limit))
+    try:
+        return Reply(serialize(triples[:limit], format=rdf_format) or b"", media, headers=_cut(len(triples), limit))
+    except OSError as error:  # a triple term in a format that has none
+        raise Problem(406, f"the answer is not available as {media}: {error}", advice="Ask for text/turtle.") from error
 
 
 def _table(variables: Sequence[str], rows: Sequence[Binding], limit: int, job: Job) -> Reply:
