@@ -235,7 +235,9 @@ def body_of(rng: random.Random, route: str, media: str) -> bytes:
     if "json" not in media:
         return (encoded(rng, parameters(rng, route)) if "form" in media else query(rng)).encode(errors="replace")
     values: dict[str, object] = dict(parameters(rng, route))
-    values |= {name: float(str(given)) for name, given in values.items() if re.fullmatch(r"[0-9.]+", str(given))}
+    values |= {
+        name: float(str(given)) for name, given in values.items() if re.fullmatch(r"[0-9]+(\.[0-9]+)?", str(given))
+    }
     values |= {"top": rng.randrange(1, 20)} if rng.random() < 0.5 else {}
     values |= {rng.choice(NAMES): rng.choice(VALUES)} if rng.random() < 0.1 else {}
     text = json.dumps(values, ensure_ascii=rng.random() < 0.9)

@@ -203,6 +203,7 @@ def test_the_word_service_in_a_name_or_a_literal_is_no_call(client):
             "*/*",
             200,
         ),
+        ("/sparql/predict", "SELECT ?_source { ?_source ?p ?o }", "text/csv", 400),
         ("/sparql", "BASE <ht(tp://example.org/> ASK { <a> <b> <c> }", "*/*", 400),
         ("/sparql", "CONSTRUCT { <a:a> <a:b> <<( <a:a> <a:b> <a:c> )>> } {}", "application/ld+json", 406),
     ],
