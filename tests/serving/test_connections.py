@@ -19,9 +19,10 @@ import httpx
 import pytest
 import uvicorn
 
-from halfgraph.answering.pool import WorkerPool
+from halfgraph.answering.pool import ABANDONED, WorkerPool
 from halfgraph.serving import connections
 from halfgraph.serving.connections import GuardedProtocol, GuardedServer
+from halfgraph.serving.middleware import BODY_SECONDS
 from server_process import Running, running
 
 SLOW = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
@@ -220,3 +221,14 @@ def test_a_query_is_stopped_when_its_client_leaves_and_a_second_signal_ends_the_
         assert time.monotonic() - begun < 5  # without the second signal, six
         assert "Traceback" not in server.logged()
         until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in workers))
+
+
+def test_the_documentation_states_the_limits() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "http.md").read_text(encoding="utf-8")
+    limits = page[page.index("## Limits") :]
+    assert connections.HEAD_SECONDS == connections.READ_SECONDS == BODY_SECONDS == 15
+    assert limits.count("15 s") == 4
+    assert f"| {connections.MOST_CONNECTIONS:,} |" in limits
+    assert f"| {connections.MOST_HELD // MB} MB |" in limits
+    assert f"for {connections.FINISH_SECONDS:g} s" in limits
+    assert f"| {ABANDONED:g} s |" in limits
