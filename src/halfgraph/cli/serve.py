@@ -56,7 +56,7 @@ def serve(
     from halfgraph.serving.schema import Limits
 
     limits = Limits(time=time_limit, rows=rows, answer=answer, memory=memory, workers=workers, queue=queue)
-    tokens = [*(read_tokens(token_file) if token_file else ()), *([token] if token else ())]
+    tokens = [*(read_tokens(token_file) if token_file else ()), *([] if token is None else [token])]
     rules = AccessRules.of([host, *allow_host], cors, tokens)
     with listening(host, port) as listener:
         if not tokens and not is_loopback(listener):
