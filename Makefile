@@ -6,7 +6,7 @@ PAGE := src/halfgraph/serving/page/index.html
 MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install web types demo format test test-slow check bench clean
+.PHONY: install web types demo format test test-slow check bench fuzz soak clean
 
 install: $(INSTALLED)
 
@@ -74,6 +74,14 @@ check: install
 
 bench: install
 	$(BIN)/python benchmarks/run.py
+
+SEED ?= 0
+COUNT ?= 100000
+fuzz: install
+	$(BIN)/python tests/fuzzing.py --seed $(SEED) --count $(COUNT) $(if $(MINUTES),--minutes $(MINUTES))
+
+soak: install
+	$(BIN)/python benchmarks/long/soak.py $(or $(MINUTES),60)
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis demo runs dist build web/node_modules src/halfgraph/serving/page

@@ -1,7 +1,8 @@
 """The server under load on the demo graph, completion of a million names, and the time limit of a query.
 
 The load: predicted queries a second and their 95th percentile with 8 clients, then 32 clients with mixed queries for
-two minutes, without an error and without growing memory.
+two minutes, without an error and without growing memory. And what the limits on connections and the checks of access
+cost: the same server with and without them, in turns.
 
 `benchmarks/serving.py [SECONDS] [RUN]`: the duration of the mixed load, and a trained run to serve.
 """
@@ -19,6 +20,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlencode, urlsplit
 
@@ -29,7 +31,7 @@ from halfgraph.answering.store_rows import TimedStore
 from halfgraph.errors import TimeLimit
 from halfgraph.graph.vocabulary import Vocabulary
 from halfgraph.serving.completion import CompletionIndex
-from measure import MB, Verdicts
+from measure import MB, Verdicts, interleave
 
 PROGRAM = Path(sys.executable).parent / "halfgraph"
 FEW, MANY = 8, 32  # clients
@@ -44,6 +46,17 @@ PREDICTED = "SELECT ?player {{ ?player :played_for <{season}> . ?player :throws 
 EXACT = "SELECT ?player ?city {{ ?player :played_for <{season}> ; :born_in ?city }}"
 ENDLESS = "SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }"
 Request = tuple[str, str]  # path and query
+SHORT_QUERIES = [
+    ("/sparql", f"ASK {{ ?s ?p {number} }}") for number in range(100)
+]  # of which the server's share is largest
+TURN, TURNS, DEFENDED = 2.0, 15, 0.95  # seconds, and the least share of the throughput
+UNGUARDED = """
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from halfgraph.serving import app
+app.GuardedProtocol, app.GuardedServer = H11Protocol, lambda config, workers: uvicorn.Server(config)
+app.AccessControl = lambda inner, rules: inner
+"""
 
 
 def main(seconds: float, run: Path | None) -> None:
@@ -51,13 +64,44 @@ def main(seconds: float, run: Path | None) -> None:
     verdicts = Verdicts("Serving")
     judge_completion(verdicts)
     judge_time_limit(verdicts)
-    with tempfile.TemporaryDirectory() as folder, served(run or trained(Path(folder))) as (address, process):
+    with tempfile.TemporaryDirectory() as folder:
+        path = run or trained(Path(folder))
+        judge_defences(verdicts, path)
+        judge_load(verdicts, path, seconds)
+    verdicts.leave()
+
+
+def judge_defences(verdicts: Verdicts, run: Path) -> None:
+    """Compare the throughput of a server with that of one without its defences, in turns."""
+    with served(run) as (guarded, _), served(run, UNGUARDED) as (bare, _):
+        for address in (guarded, bare):
+            wait_for_workers(address)
+            load(address, SHORT_QUERIES, FEW, 2.0)
+        works = {
+            name: partial(load, address, SHORT_QUERIES, FEW, TURN)
+            for name, address in (("with", guarded), ("without", bare))
+        }
+        rates = {name: [len(times) / TURN for _, times in turns] for name, turns in interleave(TURNS, works).items()}
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    figures = f"{medians['with']:.0f} requests a second, without the defences {medians['without']:.0f}"
+    ratio = statistics.median(a / b for a, b in zip(rates["with"], rates["without"], strict=True))
+    verdicts.at_least("throughput with the defences", figures, ratio, DEFENDED)
+
+
+def wait_for_workers(address: str) -> None:
+    """Wait until every worker of a server is ready."""
+    while json.loads(get(http.client.HTTPConnection(address), ("/api/health", ""))[1])["workers"] < WORKERS:
+        time.sleep(0.5)
+
+
+def judge_load(verdicts: Verdicts, run: Path, seconds: float) -> None:
+    """Measure predicted queries, and a mixed load of many clients."""
+    with served(run) as (address, process):
         listed = get(http.client.HTTPConnection(address), ("/sparql", SEASONS))[1]
         seasons = [row["s"]["value"] for row in json.loads(listed)["results"]["bindings"]]
         predicted = [("/sparql/predict", PREDICTED.format(season=season)) for season in seasons]
         exact = [("/sparql", EXACT.format(season=season)) for season in seasons]
-        while json.loads(get(http.client.HTTPConnection(address), ("/api/health", ""))[1]).get("workers", 0) < WORKERS:
-            time.sleep(1.0)
+        wait_for_workers(address)
         load(address, predicted, FEW, 5.0)  # every worker has compiled its kernels
         worked = cpu(process)
         codes, times = load(address, predicted, FEW, SHORT_SECONDS)
@@ -77,7 +121,6 @@ def main(seconds: float, run: Path | None) -> None:
         figures = f"{len(times):,} answers in {seconds:.0f} s, {dict(codes)}"
         verdicts.at_most(f"errors with {MANY} clients", figures, float(wrong), 0.0)
         verdicts.at_most("memory", f"{before / MB:.0f} MB, then {after / MB:.0f} MB", after / before, GROWTH)
-    verdicts.leave()
 
 
 def judge_completion(verdicts: Verdicts) -> None:
@@ -122,9 +165,10 @@ def trained(folder: Path) -> Path:
 
 
 @contextlib.contextmanager
-def served(run: Path) -> Iterator[tuple[str, int]]:
-    """Serve a run; yield the address and the process id."""
-    command = [str(PROGRAM), "serve", str(run), "--view", "train", "--port", "0", "--log", "none"]
+def served(run: Path, before: str = "") -> Iterator[tuple[str, int]]:
+    """Serve a run, after some code; yield the address and the process id."""
+    program = [sys.executable, "-c", f"{before}from halfgraph.cli import main; main()"]
+    command = [*program, "serve", str(run), "--view", "train", "--port", "0", "--log", "none"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             assert process.stdout is not None

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from halfgraph.answering.workers import WorkerPool
+from halfgraph.answering.pool import WorkerPool
 from halfgraph.errors import SettingError
 from halfgraph.serving.api import AppContext
 from halfgraph.serving.app import address, application, listening
@@ -83,7 +83,7 @@ def test_a_free_port_is_in_the_address():
 class Broken(WorkerPool):
     """A pool with a bug."""
 
-    async def ask(self, job):
+    async def ask(self, job, client=""):  # noqa: ARG002
         raise KeyError(job["task"])
 
 
@@ -94,7 +94,7 @@ def got(page: Path, *paths: str) -> list[httpx.Response]:
         pool = Broken(lambda: None, size=1, queue=1, seconds=1, memory=None)
         app = application(AppContext(pool, Limits(), None, None), "none", page)
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
-        async with httpx.AsyncClient(transport=transport, base_url="http://x") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
             return [await client.get(path) for path in paths]
 
     return asyncio.run(ask())

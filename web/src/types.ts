@@ -137,6 +137,7 @@ export interface Witness {
 export interface Limits {
   time: number;
   rows: number;
+  answer: number;
   body: number;
   query: number;
   top: number;

@@ -11,6 +11,7 @@ from functools import cache, cached_property
 from html import escape
 from typing import Any, Literal
 
+from halfgraph.errors import QueryError
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.sparql.results import Binding, Term, entity_term, literal_term, number_term
 
@@ -168,6 +169,8 @@ class Answers:
         known = [{name: cell.term() for name, cell in answer.row.items()} for answer in self.known]
         if not annotate:
             return list(self.variables), [*known]
+        if taken := {"_score", "_confidence", "_source"} & set(self.variables):
+            raise QueryError(f"?{min(taken)} is a column of annotated rows", advice="Rename the variable.")
         rows: list[Binding] = [row | {"_source": literal_term("known")} for row in known]
         rows += [{self.target: entity_term(answer.entity)} | _annotations(answer) for answer in self.predicted]
         return [*self.variables, "_score", "_confidence", "_source"], rows
@@ -179,8 +182,8 @@ class Answers:
         """
         is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
-        details = ["type", "name"] if is_single else []
-        head = ["", *(f"?{name}" for name in self.variables), *(score for _ in empty), *details]
+        ends = ["type", "name"] if is_single else []
+        head = ["", *(f"?{name}" for name in self.variables), *(score for _ in empty), *ends]
         rows: list[tuple[str, ...]] = []
         for answer in self.known[:most_known]:
             cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]

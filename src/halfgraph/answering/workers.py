@@ -1,10 +1,8 @@
-"""A pool of worker processes that can be killed: neither pyoxigraph nor torch knows a time limit.
+"""A worker process, which can be killed: neither pyoxigraph nor torch knows a time limit.
 
-`WorkerProcess` is one process that answers one job at a time; a time limit of `ask` uses it alone. `WorkerPool` keeps
-several for a server: jobs wait for a free worker, and a worker that was killed is replaced.
+It answers one job at a time. A time limit of `ask` uses one worker; a server has a pool of them (pool.py).
 """
 
-import asyncio
 import contextlib
 import json
 import os
@@ -16,23 +14,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 from halfgraph.answering.sandbox import bound_memory, confine, end_with_parent
-from halfgraph.errors import HalfgraphError, TimeLimit
+from halfgraph.errors import HalfgraphError
 
 BEGUN = b"+"  # sent before work on a job starts: only a job that was begun can have killed its worker
 LENGTHS = struct.Struct(">QQ")  # of a message's head and of its body
 STACK = 512 * 1024 * 1024  # the store recurses into long expressions; unused pages cost nothing
-SPARE = 1  # workers beyond those that work at the same time, so that a killed one is replaced at once
-MOST_KILLED = 2  # workers that one job may take down
-PAUSE = 1.0  # seconds between attempts to start a worker
-ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}  # how the store ends when memory or stack run out
 TOO_LARGE = "the query needs more memory than allowed"
-ADVICE = "Tie more of its variables to known entities, or add a LIMIT."
-T = TypeVar("T")
 
 
 class Message(NamedTuple):
@@ -47,13 +38,11 @@ Load = Callable[[], tuple[Any, Handler]]  # runs in the worker: what it tells th
 
 
 class WorkerDied(Exception):
-    """The process of a worker has ended."""
+    """The process of a worker has ended, with this exit code; a negative one is a signal's."""
 
-
-class PoolBusy(HalfgraphError):
-    """No worker can take a job in time."""
-
-    advice = "Try again in a second."
+    def __init__(self, code: int | None) -> None:
+        self.code = code
+        super().__init__(code)
 
 
 class OutOfMemory(HalfgraphError):
@@ -97,14 +86,13 @@ class WorkerProcess:
             self.begun = True
             return _receive(self._link, deadline)
         except ConnectionError as error:
-            raise WorkerDied from error
+            raise WorkerDied(self._exit_code()) from error
 
     @property
     def is_alive(self) -> bool:
         return self._process.poll() is None
 
-    def exit_code(self) -> int | None:
-        """The exit code of a process that is ending; a negative one is a signal's."""
+    def _exit_code(self) -> int | None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(1.0)
         return None
@@ -113,133 +101,6 @@ class WorkerProcess:
         self._process.kill()
         self._process.wait()
         self._link.close()
-
-
-class WorkerPool:
-    """Workers of one kind, and the jobs that wait for them."""
-
-    def __init__(self, load: Load, *, size: int, queue: int, seconds: float, memory: int | None) -> None:
-        self.load, self.size, self.queue, self.seconds, self.memory = load, size, queue, seconds, memory
-        self.waiting = self.replaced = 0
-        self.running: set[asyncio.Task[Any]] = set()
-        self._idle: asyncio.Queue[WorkerProcess] = asyncio.Queue()
-        self._slots = asyncio.Semaphore(size)
-        self._alive: set[WorkerProcess] = set()
-        self._tasks: set[asyncio.Task[Any]] = set()
-        self._threads = ThreadPoolExecutor(2 * (size + SPARE) + 1)
-
-    @property
-    def ready(self) -> int:
-        return self._idle.qsize() + len(self.running)
-
-    async def start(self) -> Any:
-        """Return what the first worker tells when it is ready; the others start in the background."""
-        ready = await self._start()
-        for _ in range(self.size + SPARE - 1):
-            self._start_in_background()
-        return ready
-
-    async def _start(self) -> Any:
-        worker = WorkerProcess(self.load, self.memory)
-        self._alive.add(worker)
-        try:
-            ready = await self._in_thread(worker.start)
-        except HalfgraphError:
-            self._alive.discard(worker)
-            raise
-        self._idle.put_nowait(worker)
-        return ready
-
-    async def _start_until_ready(self) -> None:
-        while True:
-            try:
-                await self._start()
-                return
-            except HalfgraphError as error:
-                sys.stderr.write(f"halfgraph: a worker did not start: {error}\n")
-                await asyncio.sleep(PAUSE)
-
-    def _start_in_background(self) -> None:
-        task = asyncio.create_task(self._start_until_ready())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _in_thread(self, call: Callable[..., T], *args: Any) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._threads, call, *args)
-
-    async def _replace(self, worker: WorkerProcess) -> None:
-        self.replaced += 1
-        self._alive.discard(worker)
-        self._start_in_background()
-        await self._in_thread(worker.kill)
-
-    async def ask(self, job: Mapping[str, Any]) -> Message:
-        """Return the answer to a job; if the caller is cancelled, a waiting job is dropped and a running one ends."""
-        if self._slots.locked() and self.waiting >= self.queue:
-            raise PoolBusy(f"{self.waiting} queries are waiting already")
-        self.waiting += 1
-        try:
-            async with asyncio.timeout(self.seconds):
-                await self._slots.acquire()
-        except TimeoutError:
-            raise PoolBusy("the query waited as long as it may run") from None
-        finally:
-            self.waiting -= 1
-        task = asyncio.create_task(self._run(job))
-        self.running.add(task)
-        task.add_done_callback(self._finish)
-        return await asyncio.shield(task)
-
-    def _finish(self, task: "asyncio.Task[Message]") -> None:
-        self.running.discard(task)
-        self._slots.release()
-        if not task.cancelled():
-            task.exception()  # retrieved here, since the caller may have left
-
-    async def _run(self, job: Mapping[str, Any]) -> Message:
-        """Ask a free worker within the time limit, and another one if that worker is killed.
-
-        A worker that died before it began the job did not die of it; one that had begun may have.
-        """
-        killed = 0
-        for _ in range(self.size + SPARE + MOST_KILLED):  # all idle workers may have been killed at once
-            worker = await self._free()
-            try:
-                message = await self._in_thread(worker.ask, job, self.seconds)
-            except TimeoutError:
-                await self._replace(worker)
-                raise TimeLimit(self.seconds, advice=ADVICE) from None
-            except WorkerDied:
-                code = await self._in_thread(worker.exit_code)
-                await self._replace(worker)
-                if code in ABORTED:
-                    raise OutOfMemory(TOO_LARGE) from None
-            else:
-                self._idle.put_nowait(worker)
-                return message
-            killed += worker.begun
-            if killed == MOST_KILLED:
-                break
-        raise PoolBusy("the processes that worked on this query have ended")
-
-    async def _free(self) -> WorkerProcess:
-        try:
-            async with asyncio.timeout(self.seconds):
-                while not (worker := await self._idle.get()).is_alive:
-                    await self._replace(worker)
-                return worker
-        except TimeoutError:
-            raise PoolBusy("no worker is ready") from None
-
-    async def close(self) -> None:
-        """Finish the running jobs, then end every worker."""
-        if self.running:
-            await asyncio.wait(self.running)
-        for task in self._tasks:
-            task.cancel()
-        for worker in list(self._alive):
-            worker.kill()
-        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def main() -> None:

@@ -10,9 +10,14 @@ from halfgraph.cli.options import Missing, RunFolder, RunGraph, View
 from halfgraph.cli.output import note
 
 if TYPE_CHECKING:
-    from halfgraph.answering.workers import Handler, WorkerPool
+    from halfgraph.answering.pool import WorkerPool
+    from halfgraph.answering.workers import Handler
+    from halfgraph.serving.access import AccessRules
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.schema import Limits
+
+HostNames = Annotated[list[str], Option(metavar="NAME", help="Another host name of the server; repeatable.")]
+Origins = Annotated[list[str], Option(metavar="ORIGIN", help="Site whose pages may read answers, or *; repeatable.")]
 
 
 def serve(
@@ -23,10 +28,19 @@ def serve(
     view: View = "whole",
     missing: Missing = None,
     workers: Annotated[int, Option(help="Number of queries that run at the same time.")] = 2,
-    queue: Annotated[int, Option(help="Number of queries that may wait for a worker.")] = 64,
+    queue: Annotated[int, Option(help="Number of queries of one client that may wait for a worker.")] = 256,
     time_limit: Annotated[float, Option(help="Seconds that a query may take.")] = 30.0,
     rows: Annotated[int, Option(help="Maximum number of rows in an answer.")] = 10_000,
     memory: Annotated[int, Option(help="Megabytes of memory that a query may take.")] = 2_000,
+    answer: Annotated[int, Option(help="Megabytes that an answer may have.")] = 50,
+    token_file: Annotated[
+        Path | None, Option(help="File of tokens, one in each line; every request then needs one of them.")
+    ] = None,
+    token: Annotated[
+        str | None, Option(envvar="HALFGRAPH_TOKEN", help="A token; the list of processes shows it, so prefer a file.")
+    ] = None,
+    allow_host: HostNames = [],  # noqa: B006
+    cors: Origins = [],  # noqa: B006
     log: Annotated[Literal["plain", "json", "none"], Option(help="Format of the request log on stderr.")] = "plain",
 ) -> None:
     """Serve a trained run over HTTP.
@@ -35,22 +49,29 @@ def serve(
 
     Example: halfgraph serve demo/run --view train
     """
-    from halfgraph.answering.workers import WorkerPool
-    from halfgraph.serving.app import address, listening
+    from halfgraph.answering.pool import WorkerPool
+    from halfgraph.serving.access import AccessRules, read_tokens
+    from halfgraph.serving.app import address, is_loopback, listening
     from halfgraph.serving.app import run as run_server
     from halfgraph.serving.schema import Limits
 
-    limits = Limits(time=time_limit, rows=rows, memory=memory, workers=workers, queue=queue)
+    limits = Limits(time=time_limit, rows=rows, answer=answer, memory=memory, workers=workers, queue=queue)
+    tokens = [*(read_tokens(token_file) if token_file else ()), *([] if token is None else [token])]
+    rules = AccessRules.of([host, *allow_host], cors, tokens)
     with listening(host, port) as listener:
+        if not tokens and not is_loopback(listener):
+            note(f"halfgraph: warning: anyone who reaches {host} can query the graph. Use --token-file to prevent it.")
         note(f"halfgraph: opening {run} ...")
         load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
-        context = partial(_context, pool, run, view, limits)
+        context = partial(_context, pool, run, view, limits, rules)
         announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
         run_server(pool, context, limits, listener, log, announce)
 
 
-def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", ready: dict[str, Any]) -> "AppContext":
+def _context(
+    workers: "WorkerPool", run: Path, view: str, limits: "Limits", rules: "AccessRules", ready: dict[str, Any]
+) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
     from halfgraph.graph.folder import Graph
     from halfgraph.serving.api import AppContext
@@ -61,7 +82,7 @@ def _context(workers: "WorkerPool", run: Path, view: str, limits: "Limits", read
     if held_out := ready["held_out"]:  # the run's own reader would import torch
         graph = graph.with_held_out(held_out["count"], held_out["seed"])
     described = info(graph, run, view, ready["modes"], limits)
-    return AppContext(workers, limits, Completion.of(graph, view), described, (str(run), ready["graph"]))
+    return AppContext(workers, limits, Completion.of(graph, view), described, rules, (str(run), ready["graph"]))
 
 
 def open_worker(

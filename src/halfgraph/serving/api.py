@@ -2,15 +2,16 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from halfgraph.answering.pool import WorkerPool
 from halfgraph.answering.schema import Answers, Witness
-from halfgraph.answering.workers import WorkerPool
 from halfgraph.prediction.modes import Mode
+from halfgraph.serving.access import CLIENT, AccessRules
 from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
 from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
@@ -69,12 +70,13 @@ class AppContext:
     limits: Limits
     completion: Completion
     info: Info
+    rules: AccessRules = field(default_factory=AccessRules)
     folders: tuple[str, ...] = ()  # that may hold a file of examples
 
 
 async def run_job(workers: WorkerPool, job: Mapping[str, Any], request: Request) -> Reply:
-    """Return a worker's reply; a job that still waits is dropped when the client disconnects."""
-    asking = asyncio.create_task(workers.ask(job))
+    """Return a worker's reply; the job is stopped when the client disconnects."""
+    asking = asyncio.create_task(workers.ask(job, request.scope.get(CLIENT, "")))
     leaving = asyncio.create_task(_disconnect(request))
     try:
         await asyncio.wait({asking, leaving}, return_when=asyncio.FIRST_COMPLETED)

@@ -1,11 +1,13 @@
 """The application: endpoints, API, page and middleware; and the server that runs it."""
 
 import asyncio
+import ipaddress
 import logging
 import signal
 import socket
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +22,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from halfgraph import __version__
-from halfgraph.answering.workers import WorkerPool
+from halfgraph.answering.pool import WorkerPool
 from halfgraph.errors import HalfgraphError, SettingError
 from halfgraph.serving import endpoint
+from halfgraph.serving.access import SIGN_IN, AccessControl, sign_in
 from halfgraph.serving.api import AppContext, response, router
+from halfgraph.serving.connections import GuardedProtocol, GuardedServer
 from halfgraph.serving.middleware import LOGS, AccessLog, BodyLimit, Metrics
 from halfgraph.serving.problems import Problem, Reply, problem_of
 from halfgraph.serving.schema import Limits
@@ -34,9 +38,8 @@ NO_PAGE = b"""<!doctype html><html lang="en"><meta charset="utf-8"><title>halfgr
 <p>Available without it: <a href="/sparql">/sparql</a>, <a href="/api/info">/api/info</a>,
 <a href="/api/openapi.json">/api/openapi.json</a>.</p></html>
 """
-MOST_CONNECTIONS = 1000
 METRICS = "text/plain; version=0.0.4"
-GRACE = 5.0  # seconds beyond the time limit of a query for requests to finish at shutdown
+LAST_SECONDS = 9  # after SIGTERM; the server has ended everything before
 
 
 def application(context: AppContext, log: str = "plain", page: Path = PAGE) -> ASGIApp:
@@ -61,7 +64,10 @@ def application(context: AppContext, log: str = "plain", page: Path = PAGE) -> A
     app.include_router(router(context))
     app.router.routes.extend(endpoint.routes(context))
     app.router.routes.append(Route("/metrics", lambda _: PlainTextResponse(metrics.text(), media_type=METRICS)))
-    known = frozenset({*app.openapi()["paths"], "/", "/sparql", "/sparql/predict", "/metrics", "/api/openapi.json"})
+    app.router.routes.append(Route(SIGN_IN, partial(sign_in, rules=context.rules), methods=["POST"]))
+    known = frozenset(
+        {*app.openapi()["paths"], "/", "/sparql", "/sparql/predict", "/metrics", "/api/openapi.json", SIGN_IN}
+    )
     if (page / "index.html").is_file():
         app.mount("/", StaticFiles(directory=page, html=True))
     else:
@@ -69,7 +75,7 @@ def application(context: AppContext, log: str = "plain", page: Path = PAGE) -> A
     for error_class, handler in HANDLERS.items():
         app.add_exception_handler(error_class, handler)
     limited = BodyLimit(GZipMiddleware(app, minimum_size=1000, compresslevel=4), context.limits.body)
-    return AccessLog(limited, metrics, LOGS[log], known)
+    return AccessLog(AccessControl(limited, context.rules), metrics, LOGS[log], known)
 
 
 def _http_error(_: Request, error: Any) -> Response:
@@ -115,6 +121,11 @@ def address(listener: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
+def is_loopback(listener: socket.socket) -> bool:
+    """Whether only this machine reaches a listening socket."""
+    return ipaddress.ip_address(listener.getsockname()[0]).is_loopback
+
+
 def run(
     workers: WorkerPool, make: Make, limits: Limits, listener: socket.socket, log: str, ready: Callable[[], None]
 ) -> None:
@@ -124,7 +135,7 @@ def run(
         try:
             config = _config(application(make(await workers.start()), log), limits)
             ready()
-            await uvicorn.Server(config).serve(sockets=[listener])
+            await GuardedServer(config, workers).serve(sockets=[listener])
         finally:
             await workers.close()
 
@@ -139,14 +150,13 @@ def _config(app: ASGIApp, limits: Limits) -> uvicorn.Config:
     """The server's settings: h11 limits the size of a request's head."""
     return uvicorn.Config(
         app,
-        http="h11",
+        http=GuardedProtocol,
         loop="asyncio",
         ws="none",
         lifespan="off",
         log_config=None,
         access_log=False,
         server_header=False,
-        limit_concurrency=MOST_CONNECTIONS,
         h11_max_incomplete_event_size=limits.query + 16_384,
-        timeout_graceful_shutdown=int(limits.time + GRACE),
+        timeout_graceful_shutdown=LAST_SECONDS,
     )

@@ -11,7 +11,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
-from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from halfgraph.serving.problems import Problem, Reply
@@ -23,21 +22,14 @@ SECURE = {
     ),
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # without a referrer, the Origin of the sign-in form would be null
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
-CORS = {  # any page may read the graph: there are no cookies or passwords
-    "Access-Control-Allow-Origin": "*",
-    "Access-Control-Expose-Headers": "X-Halfgraph-Note, X-Halfgraph-Cut, Retry-After",
-}
-PREFLIGHT = {
-    "Access-Control-Allow-Methods": "GET, POST, HEAD, OPTIONS",
-    "Access-Control-Allow-Headers": "Accept, Content-Type",
-    "Access-Control-Max-Age": "86400",
-}
+SECURE_RAW = [(name.lower().encode(), value.encode()) for name, value in SECURE.items()]
 METHODS = ("GET", "POST", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH")
-BODY_SECONDS = 30.0  # within which a request's body must arrive
+BODY_SECONDS = 15.0  # within which a request's body must arrive
 BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)  # seconds
 Log = Callable[[dict[str, Any]], None]
 Readings = Mapping[str, Callable[[], float]]  # by name; those that end in _total are counters, the others gauges
@@ -96,14 +88,12 @@ class AccessLog:
         async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
                 seen["status"] = message["status"]
-                headers = MutableHeaders(scope=message)
-                for name, value in {**SECURE, **CORS}.items():
-                    headers[name] = value
+                message["headers"] = [*message["headers"], *SECURE_RAW]
             seen["bytes"] += len(message.get("body", b""))
             await send(message)
 
         try:
-            await self._answer(scope, receive, observe)
+            await self.app(scope, receive, observe)
         finally:
             seconds = time.perf_counter() - start
             path, method = scope["path"], scope["method"] if scope["method"] in METHODS else "other"
@@ -111,14 +101,6 @@ class AccessLog:
             client = (scope.get("client") or ("",))[0]
             entry = {"method": method, "path": path[:500], **seen, "seconds": round(seconds, 6), "client": client}
             self.log({"time": time.strftime("%FT%TZ", time.gmtime()), **entry})
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a CORS preflight here, and anything else by the application."""
-        if scope["method"] == "OPTIONS":
-            allow = {"Allow": PREFLIGHT["Access-Control-Allow-Methods"]}
-            await send_reply(Reply(b"", "text/plain", 200, {**PREFLIGHT, **allow}), send)
-        else:
-            await self.app(scope, receive, send)
 
 
 class BodyLimit:

@@ -14,12 +14,13 @@ class Limits:
 
     time: float = 30.0  # seconds for a query
     rows: int = 10_000  # of an answer, or triples
+    answer: int = 50  # megabytes of an answer
     body: int = 1_000_000  # bytes of a request
     query: int = 100_000  # characters of a query; the SPARQL reader takes no more
     top: int = 1_000  # predicted answers
     memory: int = 2_000  # megabytes for a query
     workers: int = 2  # queries at the same time
-    queue: int = 64  # queries that wait
+    queue: int = 256  # queries of one client that wait
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():

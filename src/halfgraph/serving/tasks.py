@@ -67,12 +67,18 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
 def handle(context: WorkerContext, job: Job) -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
     try:
-        reply = TASKS[job["task"]](context, job)
+        reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
         reply = problem_of(error).reply()
     return reply.message()
+
+
+def _bounded(reply: Reply, megabytes: int) -> Reply:
+    if len(reply.body) > megabytes * 1_000_000:
+        raise Problem(400, f"the answer is larger than {megabytes:,} MB", advice="Ask for less, or add a LIMIT.")
+    return reply
 
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
@@ -88,7 +94,10 @@ def sparql(context: WorkerContext, job: Job) -> Reply:
     assert isinstance(result, QueryTriples)
     rdf_format, media = graph_format(job["accept"], job["format"])
     triples = list(islice(result, limit + 1))
-    return Reply(serialize(triples[:limit], format=rdf_format) or b"", media, headers=_cut(len(triples), limit))
+    try:
+        return Reply(serialize(triples[:limit], format=rdf_format) or b"", media, headers=_cut(len(triples), limit))
+    except OSError as error:  # a triple term in a format that has none
+        raise Problem(406, f"the answer is not available as {media}: {error}", advice="Ask for text/turtle.") from error
 
 
 def _table(variables: Sequence[str], rows: Sequence[Binding], limit: int, job: Job) -> Reply:

@@ -149,7 +149,7 @@ class _Normaliser:
                 return Among(name, (iri,), sign == "!=", span=span)
             case tree.Call("IN" | "NOT IN" as word, (Variable(name), *options)):
                 iris = tuple(option for option in options if isinstance(option, Iri))
-                if len(iris) == len(options):
+                if iris and len(iris) == len(options):
                     return Among(name, iris, word == "NOT IN", span=span)
         nodes = list(walk(expression))
         for node in nodes:
@@ -163,7 +163,7 @@ class _Normaliser:
     def values(self, values: tree.Values) -> Among:
         """Return the entities that VALUES lists for one variable."""
         cells = [cell for row in values.rows for cell in row]
-        if len(values.variables) != 1 or None in cells:
+        if len(values.variables) != 1 or None in cells or not cells:
             raise refused("VALUES", self.source.place_of(values))
         for cell in cells:
             if not isinstance(cell, Iri):

@@ -205,7 +205,7 @@ def resolve(text: str, base: str) -> str:
         return text[1:-1]
     try:
         statement = next(iter(parse_rdf(f"{text} {text} {text} .", RdfFormat.TURTLE, base_iri=base)))
-    except SyntaxError:
+    except (SyntaxError, ValueError):  # the IRI, or the base
         return text[1:-1]
     return str(statement.subject.value)
 

@@ -39,8 +39,8 @@ only negative: the query only excludes values of {name}
     Add a pattern that {name} must match.
 BIND: BIND cannot be predicted: predictions are entities, not computed values
     Write the entity directly into the patterns.
-VALUES: VALUES with several variables or UNDEF cannot be predicted
-    Write one VALUES for each variable, without UNDEF.
+VALUES: VALUES with several variables, with UNDEF or without a row cannot be predicted
+    Write one VALUES for each variable, with an entity at least.
 aggregate: {word} cannot be predicted: predictions are entities, not aggregates
     Select the variable and aggregate its answers afterwards.
 GROUP BY: GROUP BY cannot be predicted
