@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from halfgraph.errors import InputError, SettingError, suggest
+from halfgraph.graph.manifest import check_file
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
@@ -89,7 +90,7 @@ def model_of(config: Path | None) -> str:
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", path=path, advice="Pass a TOML file.") from error
 
 
@@ -116,14 +117,14 @@ def _typed(name: str, value: Any) -> Any:
 
 def read_config(path: Path) -> TrainingSettings:
     """Read the config.toml of a run."""
-    sections = _read_toml(path)
+    sections = _read_toml(check_file(path, "Train the model again."))
     try:
         values = LATER | renamed(sections["architecture"] | sections["recipe"])
         architecture, recipe = (
-            {name: values.pop(name) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
+            {name: _typed(name, values.pop(name)) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
         )
         return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe, **values))
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, SettingError) as error:
         raise InputError(
             f"is not the config.toml of a run: {error}", path=path, advice="Train the model again."
         ) from error

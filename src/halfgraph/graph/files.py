@@ -137,21 +137,36 @@ def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool
 
 @contextlib.contextmanager
 def atomic_path(path: Path, *, advice: str = "Choose another place.") -> Iterator[Path]:
-    """Path of a temporary file that takes the name `path` if the block ends without an error."""
+    """Path of a temporary file that takes the name `path` if the block ends without an error.
+
+    It is on the disk before it takes the name, so that not even a power failure leaves a part of it.
+    """
     part = part_path(path)
     try:
         yield part
+        sync(part)
         part.replace(path)
+        sync(path.parent)
     except OSError as error:
         raise FolderError(path, f"cannot be written: {error.strerror or error}", advice=advice) from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or neither is its folder
+            part.unlink()
 
 
 def write_atomically(path: Path, content: str | bytes, *, advice: str = "Choose another place.") -> None:
     """Write a file so that it has the old content or the new one, never a part of it."""
     with atomic_path(path, advice=advice) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of a folder's files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def part_path(path: Path) -> Path:

@@ -14,20 +14,20 @@ from pyoxigraph import Literal as RdfLiteral
 from halfgraph import __version__
 from halfgraph.errors import EmptyGraph, InputError, suggest
 from halfgraph.graph.demo import NamedTriples
+from halfgraph.graph.description import FORMAT
 from halfgraph.graph.files import ReadOptions, excerpt
 from halfgraph.graph.folder import (
     ASIDE,
     DESCRIPTION,
-    FORMAT,
     VIEWS,
     Graph,
     fingerprint,
-    new_folder,
     save_view,
     save_vocabulary,
 )
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.names import Namer
+from halfgraph.graph.new_folder import new_folder
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.manifest import has_file
 from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.base import Predictor, QueryPredictor
@@ -53,7 +54,7 @@ class LinkModels:
     def load(cls, run: Path) -> "LinkModels | None":
         """Read the models of a run folder; None if it has none."""
         path = run / FILE
-        if not path.exists():
+        if not has_file(path, MAKE_AGAIN):
             return None
         tensors, about = load_tensors(path)
         try:

@@ -13,7 +13,8 @@ import numpy as np
 
 from halfgraph.errors import FolderError, InputError
 from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input
-from halfgraph.graph.folder import Graph, new_folder, refuse_existing
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.new_folder import new_folder, refuse_existing
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import Structure
 from halfgraph.workload.columns import HELD_OUT, SETS, SINGLES, QuestionColumns, QuestionRecord, collect
