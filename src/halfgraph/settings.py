@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from halfgraph.errors import InputError, SettingError, suggest
+from halfgraph.graph.files import read_text
 from halfgraph.graph.manifest import check_file
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
@@ -32,6 +33,8 @@ RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
 # Departs from the paper in the default recipe: without the sigmoid of eq. 6 and with paths of one length attention has
 # more of a say (docs/results.md). GQE's intersection is better as it is.
 ATTENTION = {"activation": "none", "path_length": 16.0}
+
+LONGEST_CONFIG = 1 << 20  # bytes
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
@@ -89,8 +92,8 @@ def model_of(config: Path | None) -> str:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return tomllib.loads(read_text(path, LONGEST_CONFIG, "Pass a TOML file."))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", path=path, advice="Pass a TOML file.") from error
 
 

@@ -12,7 +12,7 @@ from typing import IO, Any, cast
 import numpy as np
 
 from halfgraph.errors import FolderError, InputError
-from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input
+from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input, raw_lines
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.new_folder import new_folder, refuse_existing
 from halfgraph.query.exact import Exact
@@ -156,7 +156,7 @@ def read_lines(path: Path, graph: Graph) -> Iterator[QuestionRecord]:
     number, names = 0, GraphNames(graph)
     with open_input(path) as stream:
         try:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in raw_lines(stream, path):
                 if raw.strip():
                     position = FilePosition(path, number)
                     fields = _parse_line(raw, position)
