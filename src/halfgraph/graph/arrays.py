@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.files import excerpt
-from halfgraph.graph.manifest import check_file, read_manifest
+from halfgraph.graph.manifest import LARGE, check_file, read_manifest
 
 
 def load_array(path: Path, advice: str = "", dtype: Any = None, ndim: int = 1) -> NDArray[Any]:
@@ -42,15 +42,15 @@ def save_array(path: Path, array: NDArray[Any]) -> None:
 
 @dataclass(frozen=True)
 class ArrayCheck:
-    """Checks of the arrays in a folder; numbers are only read through if no checksums protect them."""
+    """Checks of the arrays in a folder; the numbers of large files are only read through if it has no manifest."""
 
     folder: Path
     advice: str
-    read_through: bool
+    has_manifest: bool
 
     @classmethod
     def of(cls, folder: Path, advice: str) -> "ArrayCheck":
-        return cls(folder, advice, read_manifest(folder) is None)
+        return cls(folder, advice, read_manifest(folder) is not None)
 
     def length(self, file: str, array: NDArray[Any], length: int) -> None:
         """Raise FolderError unless an array has `length` rows."""
@@ -60,15 +60,18 @@ class ArrayCheck:
     def ids(self, file: str, array: NDArray[Any], length: int, below: int, least: int = 0) -> None:
         """Raise FolderError unless an array has `length` rows of numbers from `least` to below `below`."""
         self.length(file, array, length)
-        if self.read_through and array.size and not (array.min() >= least and array.max() < below):
+        if self._reads(array) and array.size and not (array.min() >= least and array.max() < below):
             raise self._error(file, f"has numbers that are not from {least} to {below - 1:,}")
 
     def ranges(self, file: str, starts: NDArray[Any], end: int, count: int) -> None:
         """Raise FolderError unless `starts` divides 0 to `end` into `count` ranges."""
         self.length(file, starts, count + 1)
-        is_sorted = not self.read_through or bool((starts[1:] >= starts[:-1]).all())
+        is_sorted = not self._reads(starts) or bool((starts[1:] >= starts[:-1]).all())
         if not is_sorted or starts[0] != 0 or starts[-1] != end:
             raise self._error(file, f"does not divide 0 to {end:,} into ranges")
+
+    def _reads(self, array: NDArray[Any]) -> bool:
+        return array.nbytes <= LARGE or not self.has_manifest
 
     def _error(self, file: str, problem: str) -> FolderError:
         return FolderError(self.folder / file, problem, advice=self.advice)

@@ -42,15 +42,15 @@ def export(
 ) -> dict[str, int]:
     """Write the questions of a split, at most `limit` of each structure; return how many of each."""
     names, written, counts = GraphNames(graph), 0, dict[str, int]()
-    chosen = _chosen(workload, split, structures)
+    chosen = [workload.questions(split, structure) for structure in _chosen(workload, split, structures)]
     with new_file(out) as file:
-        for structure in chosen:
-            for line in lines_of(workload.questions(split, structure), names, limit):
+        for questions in chosen:
+            for line in lines_of(questions, names, limit):
                 file.write(line)
                 written += 1
                 if written % 256 == 0:
                     progress(written)
-            counts[structure.name] = written - sum(counts.values())
+            counts[questions.structure.name] = written - sum(counts.values())
     return counts
 
 
