@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from halfgraph.errors import FolderError, InputError
+from halfgraph.errors import FolderError, InputError, printable
 from halfgraph.graph.names import DEFAULT_BASE, Namer
 
 STANDARD_INPUT = Path("-")
@@ -143,8 +143,7 @@ def is_full(error: OSError) -> bool:
 
 def excerpt(text: str, most: int = 120) -> str:
     """Return the beginning of a text as one line that is safe to print."""
-    cut = text if len(text) <= most else f"{text[:most]}..."
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
+    return printable(text, most)
 
 
 def read_text(path: Path, most: int, advice: str) -> str:

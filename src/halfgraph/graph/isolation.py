@@ -24,8 +24,8 @@ BLOCK = 1 << 20  # bytes read at a time
 SECONDS = 20  # of computing time for a block
 STATUS = Path("/proc/self/statm")
 CHECK = "Check that it is the file you meant."
-TOO_LARGE = f"needs more memory than {LEAST >> 20} MB and {GROWTH} times what was read of it"
-TOO_SLOW = f"takes more than {SECONDS} s for {BLOCK >> 20} MB"
+TOO_LARGE = f"needs more memory than the limit, {LEAST >> 20} MB and {GROWTH} times what was read of it"
+TOO_SLOW = f"takes more time than the limit, {SECONDS} s for {BLOCK >> 20} MB"
 TOO_DEEP = "is nested too deeply: the parser ran out of stack"
 DEATHS = {int(signal.SIGSEGV): TOO_DEEP, int(signal.SIGBUS): TOO_DEEP, int(signal.SIGXCPU): TOO_SLOW}
 

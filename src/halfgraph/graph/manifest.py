@@ -1,8 +1,8 @@
 """The manifest of a folder: size and checksum of each file, written last, and the checks against it.
 
 A file is checked when it is opened: a large one by its size and its beginning, any other by the checksum of all its
-bytes. A file that is replaced has two entries, the old and the new one, so that the manifest is right before and after
-the new file takes its name. Folders of earlier versions have no manifest; their files are checked by their content.
+bytes. While a file is replaced it has two entries, the old and the new one, so that the manifest is right before and
+after the new file takes its name. Folders of earlier versions have no manifest; only their content is checked.
 """
 
 import contextlib
@@ -24,13 +24,13 @@ LARGE = 64 << 20  # bytes; larger files are checked by their size and beginning
 BEGINNING = 4096  # bytes
 LONGEST_JSON = 256 << 20  # bytes of a JSON file
 UNLISTED = ("LOCK", "LOG")  # files that the store's library writes whenever it opens a store
-Entry = list[Any]  # size, checksum of the beginning, checksum of all
-Entries = dict[str, list[Entry]]  # those that a file may match; none: the file may be absent
+Entry = list[Any] | None  # size, checksum of the beginning, checksum of all; None: the file is absent
+Entries = dict[str, list[Entry]]  # one for each file, or two while it is replaced or removed
 
 
 def write_manifest(folder: Path) -> None:
     """Write the manifest of a new folder, when all its files are on the disk."""
-    entries = {}
+    entries: Entries = {}
     for path in sorted(folder.iterdir()):
         if not path.name.startswith(UNLISTED):
             sync(path)
@@ -43,7 +43,7 @@ def _write(folder: Path, entries: Entries, advice: str = "Choose another place."
     write_atomically(folder / MANIFEST, content, advice=advice)
 
 
-def _entry(path: Path) -> Entry:
+def _entry(path: Path) -> list[Any]:
     with path.open("rb") as file:
         beginning = hashlib.sha256(file.read(BEGINNING)).hexdigest()
         file.seek(0)
@@ -55,17 +55,23 @@ def replaced_file(path: Path, *, advice: str) -> Iterator[Path]:
     """Path of a temporary file that takes the name `path`, as `atomic_path`, and its place in the manifest."""
     with atomic_path(path, advice=advice) as part:
         yield part
-        if (entries := read_manifest(path.parent)) is not None:
-            entries[path.name] = [*entries.get(path.name, [])[-1:], _entry(part)]
-            _write(path.parent, entries, advice)
+        entries, entry = read_manifest(path.parent), _entry(part)
+        if entries is not None:
+            _write(path.parent, entries | {path.name: [*entries.get(path.name, [None])[-1:], entry]}, advice)
+    if entries is not None:
+        _write(path.parent, entries | {path.name: [entry]}, advice)
 
 
 def remove_file(path: Path) -> None:
     """Remove a file, if there is one, and its entry in the manifest."""
     entries = read_manifest(path.parent) or {}
     if path.name in entries:
-        _write(path.parent, entries | {path.name: []})
-    path.unlink(missing_ok=True)
+        _write(path.parent, entries | {path.name: [*entries[path.name], None]})
+    try:
+        path.unlink(missing_ok=True)
+    except OSError as error:
+        problem = f"cannot be removed: {error.strerror or error}"
+        raise FolderError(path, problem, advice="Check the permissions of its folder.") from error
     if path.name in entries:
         del entries[path.name]
         _write(path.parent, entries)
@@ -91,15 +97,19 @@ def _read_manifest(path: Path, *_: int) -> Mapping[str, list[Entry]]:
 
 
 def _is_listing(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(entry, list) and len(entry) == 3 for entry in value)
+    return isinstance(value, list) and all(entry is None or _is_entry(entry) for entry in value)
 
 
-def check_file(path: Path, advice: str, *, whole: bool = False) -> Path:
-    """Return the path of a file after checking it; with `whole`, also a large file by all its bytes."""
+def _is_entry(value: object) -> bool:
+    return isinstance(value, list) and [type(part) for part in value] == [int, str, str]
+
+
+def check_file(path: Path, advice: str, *, large: float = LARGE) -> Path:
+    """Return the path of a file after checking it: one with more than `large` bytes by its size and beginning."""
     for is_last in (False, True):  # the second time in case a new version has taken its place between the two steps
         entries = read_manifest(path.parent)
         size = _size(path, advice)
-        if entries is None or any(_matches(path, size, entry, whole) for entry in entries.get(path.name, ())):
+        if entries is None or any(_matches(path, size, entry, large) for entry in entries.get(path.name, ())):
             break
         if is_last:
             problem = _difference(entries.get(path.name), size)
@@ -110,7 +120,7 @@ def check_file(path: Path, advice: str, *, whole: bool = False) -> Path:
 def has_file(path: Path, advice: str) -> bool:
     """Return whether an optional file is there; raise FolderError if the manifest says that it was."""
     listed = (read_manifest(path.parent) or {}).get(path.name)
-    if listed and not path.exists():
+    if listed and None not in listed and not path.exists():
         raise FolderError(path, "is missing", advice=_or(advice))
     return path.exists()
 
@@ -119,13 +129,15 @@ def _or(advice: str) -> str:
     return f"Restore it from a copy, or {advice[:1].lower()}{advice[1:]}" if advice else "Restore it from a copy."
 
 
-def check_folder(folder: Path, advice: str, *, whole: bool = False) -> None:
+def check_folder(folder: Path, advice: str) -> None:
     """Check all files that the manifest of a folder lists; raise FolderError for the first one that is damaged."""
     if folder.is_symlink():
         raise FolderError(folder, "is a link out of its folder", advice=advice)
+    total = 0  # the many files of a store count as one
     for name, entries in (read_manifest(folder) or {}).items():
-        if entries or (folder / name).exists():
-            check_file(folder / name, advice, whole=whole)
+        if None not in entries or (folder / name).exists():
+            check_file(folder / name, advice, large=LARGE - total)
+            total += (folder / name).stat().st_size
 
 
 def _size(path: Path, advice: str) -> int:
@@ -145,14 +157,14 @@ def _size(path: Path, advice: str) -> int:
     return status.st_size
 
 
-def _matches(path: Path, size: int, entry: Entry, whole: bool) -> bool:
-    if entry[0] != size:
+def _matches(path: Path, size: int, entry: Entry, large: float) -> bool:
+    if entry is None or entry[0] != size:
         return False
     with open_file(path) as file:
         if hashlib.sha256(file.read(BEGINNING)).hexdigest() != entry[1]:
             return False
         file.seek(0)
-        return (size > LARGE and not whole) or hashlib.file_digest(file, "sha256").hexdigest() == entry[2]
+        return size > large or hashlib.file_digest(file, "sha256").hexdigest() == entry[2]
 
 
 def open_file(path: Path) -> io.BufferedReader:
@@ -165,10 +177,11 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def _difference(entries: list[Entry] | None, size: int) -> str:
-    if not entries:
+    sizes = [entry[0] for entry in entries or () if entry is not None]
+    if not sizes:
         return f"is not one of the files that {MANIFEST} lists"
-    if all(entry[0] != size for entry in entries):
-        return f"has {size:,} bytes, but {MANIFEST} says {entries[-1][0]:,}"
+    if size not in sizes:
+        return f"has {size:,} bytes, but {MANIFEST} says {sizes[-1]:,}"
     return f"has changed since it was written: its checksum is not the one in {MANIFEST}"
 
 
