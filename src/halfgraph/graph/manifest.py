@@ -9,6 +9,7 @@ import contextlib
 import hashlib
 import io
 import json
+import os
 import stat
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
@@ -120,9 +121,10 @@ def check_file(path: Path, advice: str, *, large: float = LARGE) -> Path:
 def has_file(path: Path, advice: str) -> bool:
     """Return whether an optional file is there; raise FolderError if the manifest says that it was."""
     listed = (read_manifest(path.parent) or {}).get(path.name)
-    if listed and None not in listed and not path.exists():
+    is_there = os.path.lexists(path)  # a broken link is there, and refused when it is opened
+    if listed and None not in listed and not is_there:
         raise FolderError(path, "is missing", advice=_or(advice))
-    return path.exists()
+    return is_there
 
 
 def _or(advice: str) -> str:
@@ -133,6 +135,8 @@ def check_folder(folder: Path, advice: str) -> None:
     """Check all files that the manifest of a folder lists; raise FolderError for the first one that is damaged."""
     if folder.is_symlink():
         raise FolderError(folder, "is a link out of its folder", advice=advice)
+    for path in folder.iterdir():
+        _size(path, advice)
     total = 0  # the many files of a store count as one
     for name, entries in (read_manifest(folder) or {}).items():
         if None not in entries or (folder / name).exists():

@@ -51,8 +51,8 @@ class LinkModels:
         save_tensors(run / FILE, tensors, about)
 
     @classmethod
-    def load(cls, run: Path) -> "LinkModels | None":
-        """Read the models of a run folder; None if it has none."""
+    def load(cls, run: Path, graph: Graph | None = None) -> "LinkModels | None":
+        """Read the models of a run folder; None if it has none. With a graph, check that they fit it."""
         path = run / FILE
         if not has_file(path, MAKE_AGAIN):
             return None
@@ -63,9 +63,29 @@ class LinkModels:
             weights: Any = json.loads(about["weights"])
             by_sort = tuple(map(tuple, weights["by_sort"]))
             fitted = LinkWeights(by_sort, float(weights["bias"]), tuple(weights["offsets"]))
-            return cls(ComplEx(tensors["entities"], tensors["relations"]), fitted, int(about["missing"]))
-        except (ValueError, KeyError, TypeError) as error:
+            models = cls(ComplEx(tensors["entities"], tensors["relations"]), fitted, int(about["missing"]))
+            models.check(graph)
+            return models
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FolderError(path, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
+
+    def check(self, graph: Graph | None) -> None:
+        """Raise ValueError unless the models have finite weights of one shape, and rows for all ids of the graph."""
+        entities, relations, weights = self.complex.entities, self.complex.relations, self.weights
+        numbers = [*map(float, (value for row in weights.by_sort for value in row)), *map(float, weights.offsets)]
+        if not np.isfinite([*numbers, weights.bias]).all() or self.missing < 1:
+            raise ValueError("its weights are not finite numbers")
+        if {len(row) for row in weights.by_sort} != {len(FEATURES)} or len(weights.by_sort) != SORTS:
+            raise ValueError("its weights are those of other features")
+        if not all(table.dim() == 2 and table.dtype == torch.float32 for table in (entities, relations)):
+            raise ValueError("its tables are not tables of float32")
+        counts = (len(graph.entities), 2 * len(graph.relations)) if graph else (len(entities), len(relations))
+        is_right = (len(entities), len(relations)) == counts and entities.shape[1] == relations.shape[1]
+        is_right = is_right and len(weights.offsets) in (0, len(relations) // 2)
+        if not is_right or entities.shape[1] % 2:
+            raise ValueError("its tables do not fit the graph")
+        if not (torch.isfinite(entities).all() and torch.isfinite(relations).all()):
+            raise ValueError("its tables have numbers that are not finite")
 
 
 def missing_share(graph: Graph, view: str) -> float:
@@ -99,7 +119,9 @@ class Predictors:
     @classmethod
     def load(cls, run: Path, encoder: Encoder, graph: Graph, view: str = "train") -> "Predictors":
         """Load the predictors of a run, with the triples of a view as known."""
-        return cls(EmbeddingIndex.of(encoder), graph.view(view), LinkModels.load(run), missing_share(graph, view))
+        return cls(
+            EmbeddingIndex.of(encoder), graph.view(view), LinkModels.load(run, graph), missing_share(graph, view)
+        )
 
     @property
     def encoder(self) -> Encoder:
