@@ -35,6 +35,7 @@ REFUSED = {
 MOST_UNPACKED, UNPACKED_ANYWAY = 200, 64 << 20  # times the packed size; bytes
 LONGEST_LINE = 32 << 20  # bytes
 BROKEN = (EOFError, OSError, zlib.error)  # raised by a stream that ends too early
+UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)  # some network drives sync and lock no folders
 SKIP = "Correct it, or pass --skip-bad to skip such lines."
 SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to skip such lines."
 
@@ -219,6 +220,9 @@ def sync(path: Path) -> None:
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED or not path.is_dir():
+            raise
     finally:
         os.close(handle)
 

@@ -1,5 +1,6 @@
 """Inspection of a folder: every file checked against the manifest, also those of its stores and of a run's graph."""
 
+import contextlib
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -29,12 +30,17 @@ def inspect(folder: Path, *, whole: bool) -> Iterator[FileReport]:
     yield from _inspect(folder, whole)
     for store in sorted(folder.glob("store-*")):
         yield from _inspect(store, whole)
-    graph = folder / "provenance.json"
-    if graph.is_file() and (path := read_json(graph, "Train the model again.").get("graph_path")):
-        if not Path(str(path)).is_dir():
-            yield FileReport(str(path), 0, "", "the graph of the run is not there")
-        else:
-            yield from inspect(Path(str(path)), whole=whole)
+    provenance = folder / "provenance.json"
+    with contextlib.suppress(FolderError):  # damage that is reported already
+        if provenance.is_file() and (path := read_json(provenance, "").get("graph_path")):
+            yield from _inspect_graph(Path(str(path)), whole)
+
+
+def _inspect_graph(graph: Path, whole: bool) -> Iterator[FileReport]:
+    if graph.is_dir():
+        yield from inspect(graph, whole=whole)
+    else:
+        yield FileReport(str(graph), 0, "", "the graph of the run is not there")
 
 
 def _inspect(folder: Path, whole: bool) -> Iterator[FileReport]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.files import PART, excerpt, is_full, part_path, sync
+from halfgraph.graph.files import PART, UNSUPPORTED, excerpt, is_full, part_path, sync
 from halfgraph.graph.manifest import write_manifest
 
 LOCK = ".lock"
@@ -103,7 +103,7 @@ def _open_locked(lock: Path, path: Path, wait: bool) -> int:
     while True:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644)
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+            _flock(handle, wait)
             if _is_at(lock, handle):  # and was not removed by the process that held it before
                 return handle
         except BlockingIOError as error:
@@ -115,6 +115,14 @@ def _open_locked(lock: Path, path: Path, wait: bool) -> int:
             os.close(handle)
             raise
         os.close(handle)
+
+
+def _flock(handle: int, wait: bool) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError as error:
+        if error.errno not in UNSUPPORTED:
+            raise
 
 
 def _is_at(path: Path, handle: int) -> bool:
