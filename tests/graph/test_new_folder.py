@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -167,7 +168,7 @@ def test_a_new_folder_is_whole_or_not_there_whatever_call_fails(tmp_path: Path, 
 def test_a_replaced_or_removed_file_is_old_or_new_and_fits_the_manifest(tmp_path: Path, kill: bool) -> None:
     def work() -> None:
         with replaced_file(folder / "x", advice="") as part:
-            part.write_text("new")
+            part.write_text(f"new {next(numbers)}")
         remove_file(folder / "y")
         with replaced_file(folder / "z", advice="") as part:
             part.write_text("first")
@@ -180,15 +181,17 @@ def test_a_replaced_or_removed_file_is_old_or_new_and_fits_the_manifest(tmp_path
         write_manifest(made)
         return made
 
+    numbers = count()
     folder = start("counted")
     for at in range(1, count_calls(work) + 1):
         folder = start(str(at))
-        attempt(work, Failing(at, kill=kill))
-        assert check_file(folder / "x", "").read_text() in ("old", "new")
+        for _ in range(2):
+            attempt(work, Failing(at, kill=kill))
+        assert check_file(folder / "x", "").read_text()[:3] in ("old", "new")
         assert not has_file(folder / "y", "") or check_file(folder / "y", "").read_text() == "old"
         assert not has_file(folder / "z", "") or check_file(folder / "z", "").read_text() == "first"
         work()
-        assert check_file(folder / "x", "").read_text() == "new"
+        assert check_file(folder / "x", "").read_text().startswith("new")
         assert not has_file(folder / "y", "")
         (folder / "z").unlink()
         with pytest.raises(FolderError, match="z: is missing"):

@@ -26,7 +26,7 @@ BEGINNING = 4096  # bytes
 LONGEST_JSON = 256 << 20  # bytes of a JSON file
 UNLISTED = ("LOCK", "LOG")  # files that the store's library writes whenever it opens a store
 Entry = list[Any] | None  # size, checksum of the beginning, checksum of all; None: the file is absent
-Entries = dict[str, list[Entry]]  # one for each file, or two while it is replaced or removed
+Entries = dict[str, list[Entry]]  # one for each file, or more while it is replaced or removed
 
 
 def write_manifest(folder: Path) -> None:
@@ -58,7 +58,7 @@ def replaced_file(path: Path, *, advice: str) -> Iterator[Path]:
         yield part
         entries, entry = read_manifest(path.parent), _entry(part)
         if entries is not None:
-            _write(path.parent, entries | {path.name: [*entries.get(path.name, [None])[-1:], entry]}, advice)
+            _write(path.parent, entries | {path.name: [*entries.get(path.name, [None]), entry]}, advice)
     if entries is not None:
         _write(path.parent, entries | {path.name: [entry]}, advice)
 
