@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -124,12 +125,14 @@ def test_errors_come_back_with_their_fields_and_progress_is_shown_here() -> None
         run_isolated(lambda: work(Local("of this test")))
 
 
-def test_an_interrupted_parent_ends_its_child(tmp_path: Path) -> None:
+def test_an_interrupted_parent_ends_its_child(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(_: int) -> None:
         raise KeyboardInterrupt
 
     progress: Any = relayed(interrupt)
+    fork, children = os.fork, []
+    monkeypatch.setattr(os, "fork", lambda: children.append(fork()) or children[-1])
     with pytest.raises(KeyboardInterrupt):
-        run_isolated(lambda: [progress(1), (tmp_path / "pipe").open(), None], interrupt)
-    with pytest.raises(ChildProcessError):
-        os.waitpid(-1, os.WNOHANG)
+        run_isolated(lambda: [progress(1), signal.pause()], interrupt)
+    with pytest.raises(ProcessLookupError):
+        os.kill(children[0], 0)

@@ -14,9 +14,10 @@ def doctor(
     verify: Annotated[bool, Option("--verify", help="Read large files completely too.")] = False,
     json: Json = False,
 ) -> None:
-    """Check the files of a run and its graph, of a graph or of a workload.
+    """Check the files of a run, graph or workload.
 
-    Exits with 1 if a file is damaged. Without --verify, files above 64 MB are checked by their size and beginning.
+    Of a run, its graph is checked too. Exits with 1 if a file is damaged. Without --verify, files above 64 MB are
+    checked by their size and beginning.
 
     Example: halfgraph doctor demo/run --verify
     """

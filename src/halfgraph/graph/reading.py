@@ -20,9 +20,10 @@ KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
     """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
-    format_name = reading.format or format_of(path)
-    barren = None if format_name in WHOLE_DOCUMENTS else BARREN
-    with open_input(path) as source, metered(source, path, into.mark, barren=barren) as stream:
+    with open_input(path) as source:
+        format_name = reading.format or format_of(path)
+        barren = None if format_name in WHOLE_DOCUMENTS else BARREN
+        stream = metered(source, path, into.mark, barren=barren)
         if format_name in TABLES:
             _Table(stream, path, TABLES[format_name], into, reading).read(split)
         elif format_name in RDF_FORMATS:
