@@ -6,7 +6,7 @@ PAGE := src/halfgraph/serving/page/index.html
 MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install web types demo format test test-slow check bench fuzz soak clean
+.PHONY: install web types demo format test test-slow damage check bench fuzz soak clean
 
 install: $(INSTALLED)
 
@@ -64,6 +64,10 @@ test: install web
 
 test-slow: install web
 	$(BIN)/pytest -m slow
+
+# More damaged folders than the default tests have; DAMAGES and DAMAGE_SEED can be given.
+damage: install
+	DAMAGES=$${DAMAGES:-1000} $(BIN)/pytest -q --timeout 0 tests/test_damage.py
 
 check: install
 	$(BIN)/ruff check

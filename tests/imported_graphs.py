@@ -29,7 +29,7 @@ def made(folder: Path, content: str | bytes, ending: str = "tsv", **given: Any) 
     number = len(list(folder.iterdir()))
     source = folder / f"source{number}.{ending}"
     source.write_bytes(content.encode() if isinstance(content, str) else content)
-    return import_graph([source], folder / f"graph{number}", choices_of(**given))
+    return import_graph([source], folder / f"graph{number}", choices_of(**given), isolated=False)
 
 
 @contextlib.contextmanager

@@ -16,8 +16,18 @@ HalfgraphError
 └── NotANumber          evaluation/metrics.py: a score is not a number
 """
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
+
+# Control characters and marks that change the direction of text: a terminal would obey them.
+UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+
+
+def printable(text: str, most: int | None = None) -> str:
+    """Return a text as one line that a terminal shows as it is, cut after `most` characters."""
+    cut = text if most is None or len(text) <= most else f"{text[:most]}..."
+    return UNSAFE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode(), cut)
 
 
 class HalfgraphError(Exception):

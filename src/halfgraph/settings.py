@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from halfgraph.errors import InputError, SettingError, suggest
+from halfgraph.graph.files import read_text
+from halfgraph.graph.manifest import check_file
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import architecture_of, variant_named
 from halfgraph.training.recipe import RECIPES, Recipe, without_kg_phase
@@ -31,6 +33,8 @@ RECIPE_NAMES = tuple(field.name for field in fields(Recipe))
 # Departs from the paper in the default recipe: without the sigmoid of eq. 6 and with paths of one length attention has
 # more of a say (docs/results.md). GQE's intersection is better as it is.
 ATTENTION = {"activation": "none", "path_length": 16.0}
+
+LONGEST_CONFIG = 1 << 20  # bytes
 
 
 def training_settings(model: str, recipe: str, given: Mapping[str, Any]) -> TrainingSettings:
@@ -88,8 +92,8 @@ def model_of(config: Path | None) -> str:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        return tomllib.loads(read_text(path, LONGEST_CONFIG, "Pass a TOML file."))
+    except (ValueError, RecursionError) as error:
         raise InputError(f"cannot be read: {error}", path=path, advice="Pass a TOML file.") from error
 
 
@@ -116,14 +120,14 @@ def _typed(name: str, value: Any) -> Any:
 
 def read_config(path: Path) -> TrainingSettings:
     """Read the config.toml of a run."""
-    sections = _read_toml(path)
+    sections = _read_toml(check_file(path, "Train the model again."))
     try:
         values = LATER | renamed(sections["architecture"] | sections["recipe"])
         architecture, recipe = (
-            {name: values.pop(name) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
+            {name: _typed(name, values.pop(name)) for name in known} for known in (ARCHITECTURE_NAMES, RECIPE_NAMES)
         )
         return TrainingSettings(sections["model"]["name"], Architecture(**architecture), Recipe(**recipe, **values))
-    except (KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, SettingError) as error:
         raise InputError(
             f"is not the config.toml of a run: {error}", path=path, advice="Train the model again."
         ) from error

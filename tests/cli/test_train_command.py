@@ -48,7 +48,7 @@ def test_a_run_is_shown_as_it_goes_and_leaves_a_model(run: Run) -> None:
     assert all(words in lines[-1] for words in ("step 6: loss", "AUC 0.", "questions/s", "0 s left"))
     assert {path.name for path in Path("run").iterdir()} == {
         *("README.md", "config.toml", "curves.png", "metrics.jsonl", "model.safetensors", "provenance.json"),
-        *("state.safetensors", "links.safetensors"),
+        *("state.safetensors", "links.safetensors", "manifest.json"),
     }
     assert "# CGA+KG+8[min] on graph" in Path("run/README.md").read_text()
 
@@ -161,9 +161,9 @@ def test_a_run_without_its_settings_or_with_a_broken_state_is_refused(run: Run) 
     assert train(run, "-q", steps=2).code == 0
     state = (Path("run") / STATE).read_bytes()
     (Path("run") / STATE).write_bytes(state[:-20])
-    refused(train(run, "--resume"), "state.safetensors: cannot be read")
+    refused(train(run, "--resume"), "state.safetensors: has", "Restore it from a copy, or train the model again.")
     (Path("run") / STATE).write_bytes(b"")
-    refused(train(run, "--resume"), "state.safetensors: cannot be read")
+    refused(train(run, "--resume"), "state.safetensors: has", "Restore it from a copy, or train the model again.")
     Path("run/config.toml").unlink()
     refused(train(run, "--resume"), "config.toml")
 

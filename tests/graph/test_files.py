@@ -1,10 +1,12 @@
 import contextlib
+import os
 from pathlib import Path
 
 import pytest
 
-from halfgraph.errors import FolderError
-from halfgraph.graph.files import atomic_path, write_atomically
+from halfgraph.errors import FolderError, InputError
+from halfgraph.graph.building import read_seeds
+from halfgraph.graph.files import atomic_path, read_text, write_atomically
 
 
 def test_a_file_has_the_old_content_or_the_new_one(tmp_path: Path) -> None:
@@ -22,3 +24,12 @@ def test_a_file_has_the_old_content_or_the_new_one(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(FolderError, match=r"cannot be written: No such file or directory\. Make room"):
         write_atomically(tmp_path / "missing" / "file", b"content", advice="Make room.")
+
+
+def test_lines_and_texts_have_a_longest_length(tmp_path: Path) -> None:
+    (tmp_path / "seeds").touch()
+    os.truncate(tmp_path / "seeds", 1_000_000_000)
+    with pytest.raises(InputError, match="seeds, line 1: the line is longer than 32 MB, which is the limit"):
+        read_seeds(tmp_path / "seeds")
+    with pytest.raises(InputError, match="seeds: is longer than 1,000 bytes, which is the limit"):
+        read_text(tmp_path / "seeds", 1_000, "Pass a query.")

@@ -129,18 +129,22 @@ def test_each_view_of_a_split_graph_has_its_store(tmp_path: Path) -> None:
         assert len(open_store(graph, view)) == getattr(graph, view).triple_count
 
 
-def test_a_store_that_another_process_built_meanwhile_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_another_one_is_building_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     graph = made(tmp_path, "a\tr\tb\n")
+    built = []
 
-    def quads_while_another_builds(found: Graph, view: str) -> list[Quad]:
-        monkeypatch.undo()
-        other = threading.Thread(target=store_folder, args=(Graph.open(found.path), view))
+    def quads_while_another_waits(found: Graph, view: str) -> list[Quad]:
+        built.append(threading.get_native_id())
         other.start()
-        other.join()
+        other.join(0.2)
+        assert other.is_alive()
         return list(quads(found, view))
 
-    monkeypatch.setattr("halfgraph.graph.store.quads", quads_while_another_builds)
+    monkeypatch.setattr("halfgraph.graph.store.quads", quads_while_another_waits)
+    other = threading.Thread(target=store_folder, args=(Graph.open(graph.path),))
     assert len(open_store(graph)) == 1
+    other.join()
+    assert built == [threading.get_native_id()]
 
 
 def test_no_statement_is_in_a_graph_that_is_not_named(tmp_path: Path) -> None:

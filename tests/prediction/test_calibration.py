@@ -1,5 +1,6 @@
 """Calibration: ComplEx is trained and the weights are fitted, once, and the same for the same seed."""
 
+import os
 from collections import Counter
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import write_manifest
 from halfgraph.prediction import calibration, predictors
 from halfgraph.prediction.calibration import calibrate, time_for_links
 from halfgraph.prediction.predictors import FILE, LinkModels
@@ -119,3 +121,29 @@ def test_a_time_limit_shortens_the_training_of_complex_alone(tmp_path, graph, mo
     )
     pairs = len(link_training.LinkPairs.of(graph.train).heads)
     assert totals["Training links"] < 1_000 * -(-pairs // 50)
+
+
+def kill_at_replace(at: int) -> None:
+    """Let this process end when it renames a file for the time `at`."""
+    replace, left = os.replace, iter(range(at - 1))
+    os.replace = lambda *given: os._exit(9) if next(left, None) is None else replace(*given)
+
+
+def test_a_calibration_that_is_killed_at_any_write_leaves_one_fit(tmp_path, graph):
+    first = calibrated(tmp_path / "run", graph)
+    write_manifest(tmp_path / "run")
+    second = calibrated(tmp_path / "other", graph, seed=1)
+    for at in range(1, 30):
+        if not (child := os.fork()):
+            kill_at_replace(at)
+            second.save(tmp_path / "run")
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        kept = LinkModels.load(tmp_path / "run")
+        assert kept.weights in (first.weights, second.weights)
+        which = first if kept.weights == first.weights else second
+        assert torch.equal(kept.complex.entities, which.complex.entities)
+        if status == 0:
+            break
+    assert at > 2
+    assert kept.weights == second.weights

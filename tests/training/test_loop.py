@@ -298,7 +298,7 @@ def test_a_run_interrupted_at_any_line_resumes_to_the_same_result(
     rare = replace(setting, budget=replace(setting.budget, checkpoint_seconds=1e9))
     rng, before, interrupts = random.Random(0), sys.gettrace(), 0
     while True:
-        sys.settrace(interrupting_after(rng.randrange(40, 500)))
+        sys.settrace(interrupting_after(rng.randrange(40, 700)))
         try:
             rare.go(tmp_path / "run")
             break

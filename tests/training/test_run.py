@@ -51,7 +51,7 @@ def finished(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_folder_records_everything(finished: Path, graph: Graph) -> None:
-    names = {CARD, CONFIG, METRICS, MODEL, PROVENANCE, STATE, "curves.png"}
+    names = {CARD, CONFIG, METRICS, MODEL, PROVENANCE, STATE, "curves.png", "manifest.json"}
     assert {path.name for path in finished.iterdir()} == names
     assert is_finished(finished)
     assert tomllib.loads((finished / CONFIG).read_text()) == SETTINGS
@@ -114,6 +114,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_what_it_was_made_with(graph: G
     start(tmp_path / "run", graph, older, 3, resume=False)
     lines = (tmp_path / "run" / CONFIG).read_text().splitlines(keepends=True)
     (tmp_path / "run" / CONFIG).write_text("".join(line for line in lines if not line.startswith(tuple(LATER))))
+    (tmp_path / "run" / "manifest.json").unlink()
     start(tmp_path / "run", graph, older, 3, resume=True)
     newer = {**older, "recipe": {**older["recipe"], "hard_pooled_weight": 1.0}}
     with pytest.raises(FolderError, match="was started with other settings"):
@@ -147,7 +148,7 @@ def test_what_is_no_run_is_not_resumed(graph: Graph, tmp_path: Path) -> None:
 
 def test_a_run_that_was_never_begun_is_begun_when_resumed(graph: Graph, tmp_path: Path) -> None:
     start(tmp_path / "deep" / "run", graph, SETTINGS, 3, resume=True)
-    assert {path.name for path in (tmp_path / "deep" / "run").iterdir()} == {CONFIG, PROVENANCE}
+    assert {path.name for path in (tmp_path / "deep" / "run").iterdir()} == {CONFIG, PROVENANCE, "manifest.json"}
 
 
 def test_a_folder_that_cannot_be_made_leaves_nothing(

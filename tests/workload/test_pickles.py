@@ -310,3 +310,10 @@ def test_a_pickle_that_is_no_query_file_is_refused_by_its_name(graph: Graph, tmp
     names(tmp_path)
     with pytest.raises(InputError, match=r"needs valid_ans_2c_hard.pkl beside it"):
         import_workload(tmp_path / "valid_ans_2c.pkl", graph, tmp_path / "w")
+
+
+def test_a_pickle_that_crashes_its_reader_is_one_clear_error(tmp_path: Path) -> None:
+    nested = b"\x80\x04}" + b")" + b"\x85" * 1_000_000 + b"K\x01s."  # the hash of a tuple is that of its members
+    (tmp_path / "a.pkl").write_bytes(nested)
+    with pytest.raises(InputError, match=r"a\.pkl: is nested too deeply"):
+        load_dictionary(tmp_path / "a.pkl")

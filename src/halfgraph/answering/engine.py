@@ -65,7 +65,7 @@ class Engine:
         if missing is not None and not 0 < missing < 1:
             raise SettingError("--missing", f"must be a share between 0 and 1, found {missing:g}")
         index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
-        return cls(graph, index, view, time_limit, LinkModels.load(run), missing)
+        return cls(graph, index, view, time_limit, LinkModels.load(run, graph), missing)
 
     @cached_property
     def templates(self) -> Templates:

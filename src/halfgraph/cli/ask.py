@@ -1,6 +1,8 @@
 """`halfgraph query` and `halfgraph ask`: answer SPARQL queries exactly, or with a trained run that also predicts."""
 
 import sys
+from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -12,6 +14,8 @@ from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlErr
 from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from halfgraph.answering.engine import Engine
     from halfgraph.answering.schema import Answers
     from halfgraph.graph.folder import Graph
@@ -24,6 +28,7 @@ CONFLICTS = {
     "--explain": ("--format", "--annotate", "--missing-as", "--heads", "--min-confidence"),
     "--format": ("--json", "--heads"),
 }
+LONGEST_QUERY = 1 << 20  # bytes
 SPARQL = Argument(metavar="SPARQL", help="SPARQL query, a file with one, or - for standard input.")
 
 
@@ -189,10 +194,10 @@ def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
     """Print a line of JSON for each query of a file: its answers, or what is wrong with it."""
     from halfgraph.answering.batch import json_line
 
-    lines = [(number, line) for number, line in enumerate(_read_text(path).splitlines(), 1) if line.strip()]
-    failed = 0
-    for first in range(0, len(lines), 1000):
-        chunk = lines[first : first + 1000]
+    failed = total = 0
+    lines = _lines(path)
+    while chunk := list(islice(lines, 1000)):
+        total += len(chunk)
         results = engine.ask_batch([text for _, text in chunk], top, **options)
         for (number, text), answers in zip(chunk, results, strict=True):
             if isinstance(answers, HalfgraphError):
@@ -201,19 +206,28 @@ def _batch(engine: "Engine", path: Path, top: int, **options: Any) -> None:
             else:
                 sys.stdout.write(json_line(answers) + "\n")
     if failed:
-        note(f"{failed:,} of {len(lines):,} queries could not be answered; their lines have an error")
+        note(f"{failed:,} of {total:,} queries could not be answered; their lines have an error")
         raise Exit(1)
+
+
+def _lines(path: Path) -> "Iterator[tuple[int, str]]":
+    """Yield the number and text of each line with a query."""
+    from halfgraph.graph.files import lines_of, open_input
+
+    with open_input(path) as stream:
+        yield from (
+            (number, line) for number, line in lines_of(stream, path, Counter(), skip_bad=False) if line.strip()
+        )
 
 
 def _sparql_text(given: str) -> str:
     """Return the text of a query given directly, as a file, or as - for standard input."""
+    from halfgraph.graph.files import read_text
+
     if given == "-":
-        return sys.stdin.read()
-    return given if "{" in given or "\n" in given or not Path(given).is_file() else _read_text(Path(given))
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}", path=path, advice="Pass SPARQL as UTF-8 text.") from error
+        given = sys.stdin.read(LONGEST_QUERY + 1)
+    elif "{" not in given and "\n" not in given and Path(given).is_file():
+        return read_text(Path(given), LONGEST_QUERY, "Pass SPARQL as UTF-8 text.")
+    if len(given) > LONGEST_QUERY:
+        raise InputError(f"the query is longer than {LONGEST_QUERY:,} characters, which is the limit")
+    return given

@@ -141,8 +141,6 @@ def _print_rows(rows: "Sequence[Row]") -> None:
 
 def print_report(table: "Table") -> None:
     """Print a table of a report."""
-    from rich.markup import escape
-
     digits = table.digits
     rows = [[round(cell, digits) if isinstance(cell, float) else cell or "" for cell in row] for row in table.rows]
-    print_table(f"\n{table.title}", [escape(column) for column in table.columns], rows)
+    print_table(f"\n{table.title}", table.columns, rows)

@@ -79,8 +79,8 @@ def import_(
     from halfgraph.graph.demo import CATALOGUE
     from halfgraph.graph.endpoint import Endpoint
     from halfgraph.graph.files import ReadOptions
-    from halfgraph.graph.folder import refuse_existing
     from halfgraph.graph.importing import import_graph, import_named
+    from halfgraph.graph.new_folder import refuse_existing
     from halfgraph.graph.remote import download
 
     choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, self_loops=self_loops, seed=seed)
@@ -183,7 +183,8 @@ def build(
     """
     from halfgraph.graph.building import SelectionRecipe, build, query_seeds, read_seeds
     from halfgraph.graph.endpoint import Endpoint
-    from halfgraph.graph.folder import Graph, refuse_existing
+    from halfgraph.graph.folder import Graph
+    from halfgraph.graph.new_folder import refuse_existing
 
     refuse_existing(out, made_by="the graph")
     if seeds is not None and seeds_query is not None:

@@ -10,6 +10,7 @@ import typer
 from halfgraph import __version__
 from halfgraph.cli.ask import ask, query
 from halfgraph.cli.calibrate import calibrate
+from halfgraph.cli.doctor import doctor
 from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_, stats
 from halfgraph.cli.output import note
@@ -41,7 +42,7 @@ def _options(
 
 
 app.command("import")(import_)
-for command in (build, stats, sample, query, train, calibrate, ask, serve, evaluate, reproduce):
+for command in (build, stats, sample, query, train, calibrate, ask, serve, evaluate, reproduce, doctor):
     app.command()(command)
 app.add_typer(workload, name="workload")
 

@@ -8,17 +8,21 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+from halfgraph.errors import UNSAFE, printable
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
     from halfgraph.answering.schema import Answers, EmptyReason, Explanation, QueryEdge, QueryNode, Witness
 
+LONGEST_CELL, LONGEST_LINE = 300, 3_000  # characters in a table or note, after which a text is cut
 MAX_KNOWN = 20  # known answers in a table
 
 
 def print_json(value: Any) -> None:
-    """Print a value as one line of JSON."""
-    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    """Print a value as one line of JSON, characters that a terminal would obey escaped."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    sys.stdout.write(UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -28,13 +32,21 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     from rich.text import Text
 
     rows, console = list(rows), Console()
+    title = "\n".join(printable(line, LONGEST_LINE) for line in title.split("\n"))
     console.print(Text(title, style="bold"), soft_wrap=not console.is_terminal)
     table = Table(box=None, header_style="bold", pad_edge=False)
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+        table.add_column(
+            Text(printable(column, LONGEST_CELL)),
+            justify="right" if numeric else "left",
+            overflow="fold",
+            no_wrap=numeric,
+        )
     for row in rows:
-        table.add_row(*(Text(_format(value)) for value in row))  # as Text: a name may look like rich's markup
+        table.add_row(
+            *(Text(printable(_format(value), LONGEST_CELL)) for value in row)
+        )  # as Text: a name may look like rich's markup
     if rows:
         console.print(table)
 
@@ -48,7 +60,7 @@ def _format(value: Any) -> str:
 def note(*texts: str) -> None:
     """Print texts for people on stderr; on a terminal, long lines are broken between words."""
     wrap = sys.stderr.isatty()
-    for line in (line for text in texts for line in text.split("\n")):
+    for line in (printable(line, LONGEST_LINE) for text in texts for line in text.split("\n")):
         sys.stderr.write((_wrap(line, shutil.get_terminal_size().columns) if wrap else line) + "\n")
 
 
@@ -109,10 +121,10 @@ def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: boo
 
 
 def _why_empty(empty: "EmptyReason") -> list[str]:
-    lines = ["No exact answer: the graph has no match for", *(f"    {pattern}" for pattern in empty.part)]
+    lines = ["No exact answer: the graph has no match for", *(f"    {printable(pattern)}" for pattern in empty.part)]
     if empty.without is None:
         return lines
-    count, first = empty.without.count, [answer.label for answer in empty.without.some]
+    count, first = empty.without.count, [printable(answer.label, LONGEST_CELL) for answer in empty.without.some]
     labels = ", ".join(first + ["..."] * (count > len(first)))
     return [*lines, f"Without this the query has {count:,} answer{'s' * (count != 1)}: {labels}"]
 
@@ -136,7 +148,7 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
             return [first]
         if source.id in drawn:
             return [f"{first} (as above)"]
-        likely = ", ".join(entity.label for entity in source.likely)
+        likely = ", ".join(printable(entity.label, LONGEST_CELL) for entity in source.likely)
         return [first + (f"  (likely {likely})" if likely else ""), *below(source)]
 
     return [_name(target), *below(target)]
@@ -144,11 +156,12 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
 
 def _name(node: "QueryNode") -> str:
     """Return an entity, or a variable with the type that the query states."""
-    return f"{node.name} : {node.type}" if node.type and node.role != "anchor" else node.name
+    name = f"{node.name} : {node.type}" if node.type and node.role != "anchor" else node.name
+    return printable(name, LONGEST_CELL)
 
 
 def _relation(edge: "QueryEdge") -> str:
-    name = edge.label + ("⁻¹" if edge.inverse else "")
+    name = printable(edge.label, LONGEST_CELL) + ("⁻¹" if edge.inverse else "")
     return f"not {name}" if edge.negated else f"either {name}" if edge.alternative else name
 
 
@@ -164,7 +177,7 @@ def print_witness(witness: "Witness") -> None:
     """Print why an entity is an answer, triple by triple."""
     from halfgraph.answering.schema import status
 
-    values = ", ".join(f"{entity.variable} = {entity.label}" for entity in witness.witness)
+    values = ", ".join(f"{entity.variable} = {printable(entity.label, LONGEST_CELL)}" for entity in witness.witness)
     rows = [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples]
     title = witness.answer.verdict + (f", with {values}" if values else "")
     print_table(title, ["subject", "relation", "object", ""], rows)

@@ -21,6 +21,7 @@ from halfgraph.evaluation.results import Measured, evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph.files import write_atomically
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import remove_file
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.prediction.base import Predictor
@@ -143,7 +144,7 @@ def measure_entry(work: Reproduction, entry: Entry, threads: int | None, progres
     provenance = read_provenance(out)
     others = {key: provenance[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
     _measure(path, predictor, work.questions, threads, others)
-    (out / STATE).unlink(missing_ok=True)  # not needed any more, and three times the size of the model
+    remove_file(out / STATE)  # not needed any more, and three times the size of the model
     return True
 
 

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions, RdfFormat, parse
+from pyoxigraph import Literal, NamedNode, Quad, QuerySolutions
 
 from halfgraph.errors import EmptyGraph, InputError, UnknownName
 from halfgraph.graph.files import ReadOptions, excerpt, lines_of, open_input
-from halfgraph.graph.folder import ASIDE, Graph
+from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import ImportOptions, make_graph
 from halfgraph.graph.rdf import Sorter
 from halfgraph.graph.statements import LABELS, SCHEMA, TYPE, Statements
-from halfgraph.graph.store import open_store
+from halfgraph.graph.store import open_store, statements_aside
 
 Triples = NDArray[np.int32]
 
@@ -138,10 +138,7 @@ def _gather(graph: Graph, triples: Triples, statements: Statements) -> None:
 
 def _descriptions(graph: Graph, names: Container[str]) -> Iterator[Quad]:
     """Yield the statements set aside that describe one of the names, or the vocabulary."""
-    aside = graph.path / ASIDE
-    if not aside.stat().st_size:
-        return
-    for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
+    for quad in statements_aside(graph):
         predicate = quad.predicate.value
         describes = isinstance(quad.object, Literal) or predicate == TYPE or predicate in LABELS
         if predicate in SCHEMA or (describes and str(quad.subject) in names):

@@ -12,10 +12,11 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from halfgraph.errors import FolderError, InputError
+from halfgraph.errors import FolderError, InputError, printable
 from halfgraph.graph.names import DEFAULT_BASE, Namer
 
 STANDARD_INPUT = Path("-")
@@ -31,7 +32,10 @@ REFUSED = {
     codecs.BOM_UTF16_LE: ("is in UTF-16", "Convert the file to UTF-8."),
     codecs.BOM_UTF16_BE: ("is in UTF-16", "Convert the file to UTF-8."),
 }
+MOST_UNPACKED, UNPACKED_ANYWAY = 200, 64 << 20  # times the packed size; bytes
+LONGEST_LINE = 32 << 20  # bytes
 BROKEN = (EOFError, OSError, zlib.error)  # raised by a stream that ends too early
+UNSUPPORTED = (errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)  # some network drives sync and lock no folders
 SKIP = "Correct it, or pass --skip-bad to skip such lines."
 SKIP_OR_CONVERT = "Convert the file to UTF-8, or pass --skip-bad to skip such lines."
 
@@ -75,10 +79,9 @@ def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
         for magic, (problem, advice) in REFUSED.items():
             if beginning.startswith(magic):
                 raise InputError(problem, path=path, advice=advice)
-        stream: io.BufferedReader[Any] | gzip.GzipFile = raw
+        stream = raw
         if beginning.startswith(GZIPPED):
-            stream = gzip.GzipFile(fileobj=raw)
-            stream.myfileobj = cast(io.FileIO, raw)  # so that closing the one closes the other
+            stream = io.BufferedReader(_Unpacked(raw, path), 1 << 16)
         if stream.peek(3).startswith(codecs.BOM_UTF8):
             stream.read(3)
         is_empty = not stream.peek(1)
@@ -87,6 +90,36 @@ def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
     if is_empty:
         raise InputError("the file is empty", path=path, advice="Check that it is the file you meant.")
     return cast(IO[bytes], stream)
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a gzipped stream, refused if it is far larger than the stream itself."""
+
+    def __init__(self, raw: "io.BufferedReader[Any]", path: Path) -> None:
+        self.raw, self.path, self.packed, self.unpacked = raw, path, 0, 0
+        self.content = gzip.GzipFile(fileobj=cast(IO[bytes], self), mode="rb")
+
+    def read(self, size: int = -1) -> bytes:
+        """Return packed bytes, for the unpacking."""
+        piece = self.raw.read(size)
+        self.packed += len(piece)
+        return piece
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer with unpacked bytes."""
+        count = self.content.readinto(buffer)
+        self.unpacked += count
+        if self.unpacked > MOST_UNPACKED * self.packed + UNPACKED_ANYWAY:
+            problem = f"unpacks to more than {MOST_UNPACKED} times its size, which is the limit"
+            raise InputError(problem, path=self.path, advice="Unpack it first if you trust it.")
+        return count
+
+    def close(self) -> None:
+        self.raw.close()
+        super().close()
 
 
 def unreadable(path: Path, error: OSError) -> InputError:
@@ -111,15 +144,37 @@ def is_full(error: OSError) -> bool:
 
 def excerpt(text: str, most: int = 120) -> str:
     """Return the beginning of a text as one line that is safe to print."""
-    cut = text if len(text) <= most else f"{text[:most]}..."
-    return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in cut)
+    return printable(text, most)
+
+
+def read_text(path: Path, most: int, advice: str) -> str:
+    """Read a text file of at most `most` bytes."""
+    try:
+        with path.open("rb") as stream:
+            content = stream.read(most + 1)
+        text = content[:most].decode()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}", path=path, advice=advice) from error
+    if len(content) > most:
+        problem = f"is longer than {most:,} bytes, which is the limit"
+        raise InputError(problem, path=path, advice=advice)
+    return text
+
+
+def raw_lines(stream: IO[bytes], path: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield the number and bytes of each line; raise InputError for one that is too long."""
+    for number, raw in enumerate(iter(partial(stream.readline, LONGEST_LINE), b""), 1):
+        if len(raw) == LONGEST_LINE:
+            problem = f"the line is longer than {LONGEST_LINE >> 20} MB, which is the limit"
+            raise InputError(problem, path=path, line=number, advice="Check that it is the file you meant.")
+        yield number, raw
 
 
 def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool) -> Iterator[tuple[int, str]]:
     """Yield the number and text of each line; with skip_bad, count undecodable lines and skip them."""
     number = 0
     try:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in raw_lines(stream, path):
             try:
                 line = raw.decode().rstrip("\r\n")
             except UnicodeDecodeError as error:
@@ -137,21 +192,39 @@ def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool
 
 @contextlib.contextmanager
 def atomic_path(path: Path, *, advice: str = "Choose another place.") -> Iterator[Path]:
-    """Path of a temporary file that takes the name `path` if the block ends without an error."""
+    """Path of a temporary file that takes the name `path` if the block ends without an error.
+
+    It is on the disk before it takes the name, so that not even a power failure leaves a part of it.
+    """
     part = part_path(path)
     try:
         yield part
+        sync(part)
         part.replace(path)
+        sync(path.parent)
     except OSError as error:
         raise FolderError(path, f"cannot be written: {error.strerror or error}", advice=advice) from error
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # it is not there, or neither is its folder
+            part.unlink()
 
 
 def write_atomically(path: Path, content: str | bytes, *, advice: str = "Choose another place.") -> None:
     """Write a file so that it has the old content or the new one, never a part of it."""
     with atomic_path(path, advice=advice) as part:
         part.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def sync(path: Path) -> None:
+    """Wait until a file, or the list of a folder's files, is on the disk."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in UNSUPPORTED or not path.is_dir():
+            raise
+    finally:
+        os.close(handle)
 
 
 def part_path(path: Path) -> Path:

@@ -1,12 +1,8 @@
 """A graph folder: graph.json, memory-mapped arrays, names, and statements set aside for the store."""
 
-import contextlib
-import glob
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -16,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.files import PART, is_full, part_path
+from halfgraph.graph.arrays import ArrayCheck, load_array, save_array
+from halfgraph.graph.description import AGAIN, graph_description
+from halfgraph.graph.files import PART
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
 from halfgraph.graph.names import Namer
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.vocabulary import Texts, Vocabulary
 
-FORMAT = 1
 DESCRIPTION = "graph.json"
 ASIDE = "aside.nq"
-_AGAIN = "Import the graph again."
 # The splits of each view; a graph without a split has only the first.
 VIEWS = {
     "train": ("train",),
@@ -51,8 +47,7 @@ class Graph:
         if PART in path.name:
             problem = "is incomplete: it is still being written, or its import was killed"
             raise FolderError(path, problem, advice="Pass the folder that the import creates.")
-        made_by = "halfgraph import SOURCE --out FOLDER"
-        return cls(path, _upgrade(read_description(path / DESCRIPTION, "graph", made_by, _AGAIN)))
+        return cls(path, graph_description(path / DESCRIPTION))
 
     @property
     def fingerprint(self) -> str:
@@ -143,10 +138,18 @@ class Graph:
             relation_count = 2 * int(self.description["counts"]["relations"])
             if self.has_split or name == "train":
                 starts, relations, tails = self._arrays(name, VIEW_PARTS)
-                self._views[name] = KnowledgeGraph(starts, relations, tails, self.types, relation_count)
+                view = KnowledgeGraph(starts, relations, tails, self.types, relation_count)
+                self._check_view(name, view)
+                self._views[name] = view
             else:
                 self._views[name] = KnowledgeGraph.of(np.empty((0, 3), np.int32), self.types, relation_count)
         return self._views[name]
+
+    def _check_view(self, name: str, view: KnowledgeGraph) -> None:
+        count, edges, check = int(self.types.starts[-1]), len(view.relations), self._array_check
+        check.ranges(f"{name}.starts.npy", view.starts, edges, count)
+        check.ids(f"{name}.relations.npy", view.relations, edges, view.relation_count)
+        check.ids(f"{name}.tails.npy", view.tails, edges, count)
 
     def find_entity(self, iri: str, *, or_name: bool = False) -> int | None:
         """Return the entity with this IRI, or None; with `or_name` also by its name or another spelling of the IRI."""
@@ -166,47 +169,31 @@ class Graph:
         return self.relations.name(relation // 2) + ("^-1" if relation & 1 else "")
 
     def _vocabulary(self, name: str) -> Vocabulary:
-        parts = self._arrays(name, VOCABULARY_PARTS)
-        return Vocabulary(Texts(parts[0], parts[1]), Texts(parts[2], parts[3]), parts[4], parts[5])
+        names, name_offsets, labels, label_offsets, hashes, by_hash = self._arrays(name, VOCABULARY_PARTS)
+        count, check = int(self.description["counts"][name]), self._array_check
+        check.ranges(f"{name}.name_offsets.npy", name_offsets, len(names), count)
+        check.ranges(f"{name}.label_offsets.npy", label_offsets, len(labels), count)
+        check.length(f"{name}.hashes.npy", hashes, count)
+        check.ids(f"{name}.by_hash.npy", by_hash, count, count)
+        return Vocabulary(Texts(names, name_offsets), Texts(labels, label_offsets), hashes, by_hash)
 
-    def _arrays(self, name: str, parts: Sequence[str]) -> list[NDArray[Any]]:
-        return [load_array(self.path / f"{name}.{part}.npy", _AGAIN) for part in parts]
+    def _arrays(self, name: str, parts: Mapping[str, Any]) -> list[NDArray[Any]]:
+        return [load_array(self.path / f"{name}.{part}.npy", AGAIN, dtype) for part, dtype in parts.items()]
 
-
-VIEW_PARTS = ("starts", "relations", "tails")
-VOCABULARY_PARTS = ("names", "name_offsets", "labels", "label_offsets", "hashes", "by_hash")
-
-
-def read_description(path: Path, what: str, made_by: str, again: str) -> dict[str, Any]:
-    """Read the JSON file that describes a folder, and check its format; `made_by` and `again` are advice for errors."""
-    try:
-        description = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        problem = f"no {what} here" if path.parent.is_dir() else "no such folder"
-        raise FolderError(path.parent, problem, advice=f"Make one with: {made_by}") from error
-    except (OSError, TypeError, ValueError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice=again) from error
-    if description.get("format") != FORMAT:
-        problem = f"has format {description.get('format')}, but this halfgraph reads format {FORMAT}"
-        raise FolderError(path.parent, problem, advice=again)
-    return description
+    @cached_property
+    def _array_check(self) -> ArrayCheck:
+        return ArrayCheck.of(self.path, AGAIN)
 
 
-def load_array(path: Path, advice: str = "") -> NDArray[Any]:
-    """Open an array as a memory map, or read it if it is empty."""
-    try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r" if path.stat().st_size > 128 else None)
-    except (EOFError, OSError, ValueError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice=advice) from error
-    return array
-
-
-def save_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as .npy; unlike np.save, report a full disk as such."""
-    array = np.ascontiguousarray(array)
-    with path.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, np.lib.format.header_data_from_array_1_0(array))
-        file.write(array.data)
+VIEW_PARTS = {"starts": np.int64, "relations": np.int32, "tails": np.int32}
+VOCABULARY_PARTS = {
+    "names": np.uint8,
+    "name_offsets": np.int64,
+    "labels": np.uint8,
+    "label_offsets": np.int64,
+    "hashes": np.uint32,
+    "by_hash": np.int32,
+}
 
 
 def save_vocabulary(folder: Path, name: str, words: Vocabulary) -> None:
@@ -229,65 +216,3 @@ def fingerprint(folder: Path, types: EntityTypes, views: Sequence[str]) -> str:
     for name in [*names, *(f"{view}.{part}" for view in views for part in VIEW_PARTS)]:
         digest.update(np.ascontiguousarray(load_array(folder / f"{name}.npy")).data)
     return digest.hexdigest()[:12]
-
-
-def refuse_existing(path: Path, *, made_by: str) -> None:
-    """Raise FolderError if the path exists."""
-    if path.exists():
-        raise FolderError(path, "exists already", advice=f"Remove it, or write {made_by} to another --out.")
-
-
-@contextlib.contextmanager
-def new_folder(path: Path, *, made_by: str) -> Iterator[Path]:
-    """Temporary folder that takes the name `path` if the block ends without an error, and is removed otherwise."""
-    part = part_path(path)
-    missing: list[Path] = []
-    try:
-        refuse_existing(path, made_by=made_by)
-        missing = [parent for parent in path.parents if not parent.exists()]
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _remove_stale(path)
-        part.mkdir()
-        yield part
-        part.rename(path)
-    except OSError as error:
-        problem = error.strerror or ("No space left on device" if is_full(error) else str(error))
-        advice = "No files were kept. Make room or choose another place." if is_full(error) else "Choose another place."
-        raise FolderError(path, f"cannot be written: {problem}", advice=advice) from error
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-        for parent in missing:
-            if parent.is_dir() and not any(parent.iterdir()):
-                parent.rmdir()
-
-
-def _remove_stale(path: Path) -> None:
-    """Remove the incomplete folders that killed processes left beside `path`."""
-    for part in path.parent.glob(f".{glob.escape(path.name)}{PART}*"):
-        # In a container a process may well have the number that the killed one had.
-        if part == part_path(path) or not _is_running(part.name.rpartition(PART)[2].partition("-")[0]):
-            shutil.rmtree(part, ignore_errors=True)
-
-
-def _is_running(process: str) -> bool:
-    try:
-        os.kill(int(process), 0)
-    except ProcessLookupError:
-        return False
-    except (PermissionError, OverflowError, ValueError):
-        return True
-    return True
-
-
-def _upgrade(description: dict[str, Any]) -> dict[str, Any]:
-    """Return the description with today's keys: earlier versions had other names, and did not mark guessed types."""
-    if "kinds" in description:
-        description["types"] = description.pop("kinds")
-        description["counts"]["types"] = description["counts"].pop("kinds")
-    for row in description.get("report", ()):
-        if "fate" in row:
-            row["used_for"] = row.pop("fate")
-    types = description["types"]
-    types.setdefault("stated", np.diff(types["starts"]).tolist())
-    description["counts"].setdefault("guessed_types", types["ways"].get("vote of their relations", 0))
-    return description

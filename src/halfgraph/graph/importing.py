@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,20 +15,21 @@ from pyoxigraph import Literal as RdfLiteral
 from halfgraph import __version__
 from halfgraph.errors import EmptyGraph, InputError, suggest
 from halfgraph.graph.demo import NamedTriples
+from halfgraph.graph.description import FORMAT
 from halfgraph.graph.files import ReadOptions, excerpt
 from halfgraph.graph.folder import (
     ASIDE,
     DESCRIPTION,
-    FORMAT,
     VIEWS,
     Graph,
     fingerprint,
-    new_folder,
     save_view,
     save_vocabulary,
 )
+from halfgraph.graph.isolation import lift_limits, relayed, run_isolated
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.graph.names import Namer
+from halfgraph.graph.new_folder import new_folder
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
@@ -51,18 +53,28 @@ class ImportOptions:
 
 
 def import_graph(
-    sources: Sequence[Path], out: Path, choices: ImportOptions, named: Sequence[str] | None = None
+    sources: Sequence[Path],
+    out: Path,
+    choices: ImportOptions,
+    named: Sequence[str] | None = None,
+    *,
+    isolated: bool = True,
 ) -> Graph:
-    """Import files or folders into a new graph folder; `named` replaces the paths in the provenance."""
+    """Import files or folders into a new graph folder; `named` replaces the paths in the provenance.
+
+    An isolated import reads the files in a process of its own, which may die of them.
+    """
     files = [file for source in sources for file in files_of(source)]
     choices = _with_files_beside(sources, choices)
     sources_named = named or [os.fsencode(source).decode(errors="replace") for source in sources]
 
+    reading = replace(choices.reading, progress=relayed(choices.reading.progress))
+
     def gather(statements: Statements) -> None:
         for part, path in files:
-            read_file(path, part, statements, choices.reading)
+            read_file(path, part, statements, reading)
 
-    return make_graph(gather, out, choices, {"sources": list(sources_named)})
+    return make_graph(gather, out, choices, {"sources": list(sources_named)}, isolated=isolated)
 
 
 def import_named(graph: NamedTriples, out: Path, choices: ImportOptions, source: str) -> Graph:
@@ -82,18 +94,36 @@ def import_named(graph: NamedTriples, out: Path, choices: ImportOptions, source:
 
 
 def make_graph(
-    gather: Callable[[Statements], None], out: Path, choices: ImportOptions, provenance: dict[str, Any]
+    gather: Callable[[Statements], None],
+    out: Path,
+    choices: ImportOptions,
+    provenance: dict[str, Any],
+    *,
+    isolated: bool = False,
 ) -> Graph:
     """Import the statements that `gather` adds; the folder is complete or does not exist."""
     namer = Namer(provenance.get("base") or choices.reading.base)
     with new_folder(out, made_by="the graph") as folder:
-        with (folder / ASIDE).open("w", encoding="utf-8") as aside:
-            statements = Statements(aside, choices.language)
-            gather(statements)
-            _read_files(statements, namer, choices)
-        _refuse_clashes(statements, namer, provenance)
-        _write(folder, statements, namer, choices, provenance)
+        work = partial(_make, folder, gather, namer, choices, provenance)
+        run_isolated(work, choices.reading.progress) if isolated else work()
     return Graph.open(out)
+
+
+def _make(
+    folder: Path,
+    gather: Callable[[Statements], None],
+    namer: Namer,
+    choices: ImportOptions,
+    provenance: Mapping[str, Any],
+) -> None:
+    """Fill the folder of a graph."""
+    with (folder / ASIDE).open("w", encoding="utf-8") as aside:
+        statements = Statements(aside, choices.language)
+        gather(statements)
+        _read_files(statements, namer, choices)
+    lift_limits()
+    _refuse_clashes(statements, namer, provenance)
+    _write(folder, statements, namer, choices, provenance)
 
 
 def _with_files_beside(sources: Sequence[Path], choices: ImportOptions) -> ImportOptions:

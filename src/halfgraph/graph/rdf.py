@@ -3,12 +3,13 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO
 
-from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Triple, parse
+from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, QuadParser, RdfFormat, Triple, parse
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph.errors import InputError
@@ -27,6 +28,7 @@ RDF_FORMATS = {
     "jsonld": RdfFormat.JSON_LD,
     "json": RdfFormat.JSON_LD,
 }
+MOST_PREFIXES = 100_000
 LINE_FORMATS = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 TURTLE_FORMATS = (RdfFormat.TURTLE, RdfFormat.TRIG, RdfFormat.N3)
 _PLACE = re.compile(r"Parser error (at|between) .*?: ", re.DOTALL)
@@ -38,13 +40,14 @@ def read_rdf(
     stream: IO[bytes], path: Path, syntax: RdfFormat, split: str, into: Statements, reading: ReadOptions
 ) -> None:
     """Read an RDF file and sort its statements into triples, types, labels and others."""
-    sorter = Sorter(into, split, reading, datasets=syntax.supports_datasets)
+    source = _Lines(stream) if syntax == RdfFormat.RDF_XML else stream
+    parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
+    check = partial(_check_prefixes, parser, path)
+    sorter = Sorter(into, split, reading, datasets=syntax.supports_datasets, check=check)
     if reading.skip_bad and syntax in LINE_FORMATS:
         lines = (line for _, line in lines_of(stream, path, into.counts, skip_bad=True))
         sorter.sort_all(_good_lines(lines, syntax, into.counts))
         return
-    source = _Lines(stream) if syntax == RdfFormat.RDF_XML else stream
-    parser = parse(source, syntax, base_iri=reading.base)  # type: ignore[arg-type]
     latest = 0  # the last malformed line: it may have several errors
     while True:
         try:
@@ -60,7 +63,14 @@ def read_rdf(
             if isinstance(error, OSError) and is_full(error):  # while writing the statements set aside
                 raise
             raise broken_off(path, error) from error
+    check()
     into.prefixes.update(parser.prefixes)
+
+
+def _check_prefixes(parser: QuadParser, path: Path) -> None:
+    if len(parser.prefixes) > MOST_PREFIXES:
+        problem = f"has more than {MOST_PREFIXES:,} prefixes, which is the limit"
+        raise InputError(problem, path=path, advice="Write names without prefixes, or as N-Triples.")
 
 
 def _good_lines(lines: Iterator[str], syntax: RdfFormat, counts: Counter[str]) -> Iterator[Quad]:
@@ -121,11 +131,12 @@ class Sorter:
         *,
         datasets: bool = True,  # whether there may be named graphs
         blank: Callable[[str], str] | None = None,
+        check: Callable[[], None] = lambda: None,  # called now and then
         known: Mapping[str, str] = MappingProxyType({}),  # names by IRI, where they differ
     ) -> None:
         self.into, self.reading, self.triples, self.known = into, reading, into.split(split), known
         self.blank = blank or into.namer_of_blank_nodes(reading.one_document)
-        self.datasets = datasets
+        self.datasets, self.check = datasets, check
         self.schema = SCHEMA if reading.schema == "aside" else frozenset()
         self.special = {TYPE, SUB_CLASS_OF, *LABELS, *self.schema}
 
@@ -157,6 +168,7 @@ class Sorter:
                     self._sort(quad)
                 if not read % 65_536:
                     self.triples.flush()
+                    self.check()
                     if self.reading.progress:
                         self.reading.progress(self.into.counts["read"] + read)
         finally:

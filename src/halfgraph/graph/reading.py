@@ -8,18 +8,22 @@ from typing import IO
 
 from halfgraph.errors import InputError, SettingError
 from halfgraph.graph.files import SKIP, STANDARD_INPUT, ReadOptions, excerpt, lines_of, open_input
+from halfgraph.graph.isolation import BARREN, metered
 from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
 from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
+WHOLE_DOCUMENTS = ("jsonld", "json")  # may give their first statement after their last byte
 KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 
 
 def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
     """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
-    with open_input(path) as stream:
+    with open_input(path) as source:
         format_name = reading.format or format_of(path)
+        barren = None if format_name in WHOLE_DOCUMENTS else BARREN
+        stream = metered(source, path, into.mark, barren=barren)
         if format_name in TABLES:
             _Table(stream, path, TABLES[format_name], into, reading).read(split)
         elif format_name in RDF_FORMATS:
@@ -145,7 +149,7 @@ def beside(folder: Path, stem: str, endings: Collection[str]) -> Path | None:
 def read_pairs(path: Path, skip_bad: bool, into: Statements) -> Iterator[tuple[int, str, str]]:
     """Yield the line number and the first two columns of each row."""
     separator = "," if ".csv" in path.suffixes[-2:] else "\t"
-    with open_input(path) as stream:
+    with open_input(path) as source, metered(source, path, into.mark) as stream:
         table = _Table(stream, path, separator, into, ReadOptions(skip_bad=skip_bad))
         for number, cells in table.rows():
             if len(cells) > 1 and cells[0] and cells[1]:

@@ -83,6 +83,11 @@ class Statements:
     blank_nodes: int = 0
     blank_nodes_of_document: dict[str, str] = field(default_factory=dict)
 
+    def mark(self) -> tuple[int, ...]:
+        """Return numbers that change with every statement."""
+        triples = (len(buffer.pieces) + len(buffer.waiting) for buffer in self.splits.values())
+        return (*triples, len(self.literals), len(self.typed), len(self.labels), self.counts.total())
+
     def split(self, name: str) -> "TripleBuffer":
         return self.splits.setdefault(name, TripleBuffer())
 

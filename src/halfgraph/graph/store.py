@@ -7,12 +7,22 @@ import numpy as np
 from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Store, parse
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.folder import ASIDE, Graph, new_folder
+from halfgraph.graph.description import AGAIN as GRAPH_AGAIN
+from halfgraph.graph.files import excerpt
+from halfgraph.graph.folder import ASIDE, Graph
+from halfgraph.graph.manifest import check_file, check_folder
+from halfgraph.graph.new_folder import new_folder
+
+AGAIN = "Remove this folder: it is made again from the graph."
 
 
 def open_store(graph: Graph, view: str = "whole") -> Store:
     """Open the read-only store of a view: its triples with every literal, type and label."""
-    return Store.read_only(str(store_folder(graph, view)))
+    path = store_folder(graph, view)
+    try:
+        return Store.read_only(str(path))
+    except (OSError, RuntimeError) as error:
+        raise FolderError(path, f"cannot be opened: {excerpt(str(error))}", advice=AGAIN) from error
 
 
 def store_folder(graph: Graph, view: str = "whole") -> Path:
@@ -20,9 +30,10 @@ def store_folder(graph: Graph, view: str = "whole") -> Path:
     view = view if graph.has_split else "train"
     path = graph.path / f"store-{_stored_name(graph, view)}"
     if path.is_dir():
+        check_folder(path, AGAIN)
         return path
     try:
-        with new_folder(path, made_by="the store") as folder:
+        with new_folder(path, made_by="the store", wait=True) as folder:
             store = Store(str(folder))
             store.bulk_extend(quads(graph, view))
             store.flush()
@@ -43,11 +54,8 @@ def _stored_name(graph: Graph, view: str) -> str:
 def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
     """Yield every statement of a view: its triples and those set aside, all also in the default graph."""
     yield from _triples(graph, view)
-    aside = graph.path / ASIDE
-    if not aside.stat().st_size:
-        return
     edges = graph.view(view)
-    for quad in parse(path=str(aside), format=RdfFormat.N_QUADS):
+    for quad in statements_aside(graph):
         if isinstance(quad.graph_name, DefaultGraph):
             yield quad
         elif (triple := _ids(graph, quad)) is None:
@@ -55,6 +63,15 @@ def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
             yield Quad(quad.subject, quad.predicate, quad.object)
         elif triple[2] in edges.tails_of(triple[0], triple[1]):  # and not held out from the view
             yield quad
+
+
+def statements_aside(graph: Graph) -> Iterator[Quad]:
+    """Yield the statements that the import has set aside."""
+    aside = check_file(graph.path / ASIDE, GRAPH_AGAIN)
+    try:
+        yield from parse(path=str(aside), format=RdfFormat.N_QUADS) if aside.stat().st_size else ()
+    except (OSError, SyntaxError) as error:
+        raise FolderError(aside, f"cannot be read: {excerpt(str(error))}", advice=GRAPH_AGAIN) from error
 
 
 def _ids(graph: Graph, quad: Quad) -> tuple[int, int, int] | None:

@@ -32,7 +32,7 @@ class Texts:
         return len(self.offsets) - 1
 
     def __getitem__(self, i: int) -> str:
-        return self.raw(i).decode()
+        return self.raw(i).decode(errors="replace")
 
     def raw(self, i: int) -> bytes:
         return self.blob[self.offsets[i] : self.offsets[i + 1]].tobytes()
@@ -40,7 +40,7 @@ class Texts:
     def __iter__(self) -> Iterator[str]:
         whole = self.blob.tobytes()
         ends = self.offsets.tolist()
-        return (whole[start:end].decode() for start, end in pairwise(ends))
+        return (whole[start:end].decode(errors="replace") for start, end in pairwise(ends))
 
 
 @dataclass(frozen=True)

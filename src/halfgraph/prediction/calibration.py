@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import remove_file
+from halfgraph.graph.new_folder import folder_lock
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.link_fitting import LEAST_HELD_OUT
@@ -35,15 +37,16 @@ def calibrate(
     if len(graph.valid.tails) < LEAST_HELD_OUT:
         return None
     state = run / STATE
-    complex_ = train_links(
-        graph.train,
-        seed,
-        seconds=seconds,
-        state=state,
-        progress=lambda total, done: progress("Training links", total, done),
-    )
-    with torch_threads(1):  # so that the weights do not depend on the number of threads
-        models = fit_models(complex_, encoder, graph, seed, progress)
-    models.save(run)
-    state.unlink(missing_ok=True)
+    with folder_lock(run):
+        complex_ = train_links(
+            graph.train,
+            seed,
+            seconds=seconds,
+            state=state,
+            progress=lambda total, done: progress("Training links", total, done),
+        )
+        with torch_threads(1):  # so that the weights do not depend on the number of threads
+            models = fit_models(complex_, encoder, graph, seed, progress)
+        models.save(run)
+        remove_file(state)
     return models

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.manifest import has_file
 from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.base import Predictor, QueryPredictor
@@ -65,10 +66,10 @@ class LinkModels:
         save_tensors(run / FILE, tensors, about)
 
     @classmethod
-    def load(cls, run: Path) -> "LinkModels | None":
-        """Read the models of a run folder; None if it has none."""
+    def load(cls, run: Path, graph: Graph | None = None) -> "LinkModels | None":
+        """Read the models of a run folder; None if it has none. With a graph, check that they fit it."""
         path = run / FILE
-        if not path.exists():
+        if not has_file(path, MAKE_AGAIN):
             return None
         tensors, about = load_tensors(path)
         try:
@@ -77,14 +78,35 @@ class LinkModels:
             weights: Any = json.loads(about["weights"])
             by_sort = tuple(map(tuple, weights["by_sort"]))
             fitted = LinkWeights(by_sort, float(weights["bias"]), tuple(weights["offsets"]))
-            model = ComplEx(tensors["entities"], tensors["relations"])
-            if "prepared_triples" not in about:
-                return cls(model, fitted, int(about["missing"]))
-            ids, nearness, head_scores = (tensors[name].numpy() for name in PREPARED)
-            prepared = Prepared(Neighbours(contiguous(ids), contiguous(nearness)), head_scores)
-            return cls(model, fitted, int(about["missing"]), prepared, int(about["prepared_triples"]))
-        except (ValueError, KeyError, TypeError) as error:
+            model, prepared = ComplEx(tensors["entities"], tensors["relations"]), None
+            if "prepared_triples" in about:
+                ids, nearness, head_scores = (tensors[name].numpy() for name in PREPARED)
+                prepared = Prepared(Neighbours(contiguous(ids), contiguous(nearness)), head_scores)
+            models = cls(model, fitted, int(about["missing"]), prepared, int(about.get("prepared_triples", 0)))
+            models.check(graph)
+            return models
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise FolderError(path, f"cannot be read: {error}", advice=MAKE_AGAIN) from error
+
+    def check(self, graph: Graph | None) -> None:
+        """Raise ValueError unless the models have finite weights of one shape, and rows for all ids of the graph."""
+        entities, relations, weights = self.complex.entities, self.complex.relations, self.weights
+        numbers = [*map(float, (value for row in weights.by_sort for value in row)), *map(float, weights.offsets)]
+        if not np.isfinite([*numbers, weights.bias]).all() or self.missing < 1:
+            raise ValueError("its weights are not finite numbers")
+        if {len(row) for row in weights.by_sort} != {len(FEATURES)} or len(weights.by_sort) != SORTS:
+            raise ValueError("its weights are those of other features")
+        if not all(table.dim() == 2 and table.dtype == torch.float32 for table in (entities, relations)):
+            raise ValueError("its tables are not tables of float32")
+        counts = (len(graph.entities), 2 * len(graph.relations)) if graph else (len(entities), len(relations))
+        is_right = (len(entities), len(relations)) == counts and entities.shape[1] == relations.shape[1]
+        is_right = is_right and len(weights.offsets) in (0, len(relations) // 2)
+        if not is_right or entities.shape[1] % 2:
+            raise ValueError("its tables do not fit the graph")
+        if not (torch.isfinite(entities).all() and torch.isfinite(relations).all()):
+            raise ValueError("its tables have numbers that are not finite")
+        if self.prepared is not None:
+            self.prepared.check(len(entities), len(relations))
 
 
 def missing_share(graph: Graph, view: str) -> float:
@@ -118,7 +140,9 @@ class Predictors:
     @classmethod
     def load(cls, run: Path, encoder: Encoder, graph: Graph, view: str = "train") -> "Predictors":
         """Load the predictors of a run, with the triples of a view as known."""
-        return cls(EmbeddingIndex.of(encoder), graph.view(view), LinkModels.load(run), missing_share(graph, view))
+        return cls(
+            EmbeddingIndex.of(encoder), graph.view(view), LinkModels.load(run, graph), missing_share(graph, view)
+        )
 
     @property
     def encoder(self) -> Encoder:

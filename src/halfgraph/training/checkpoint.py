@@ -11,8 +11,17 @@ import torch
 from torch import nn
 
 from halfgraph.errors import FolderError, HalfgraphError
+from halfgraph.graph.manifest import has_file, require_fields
 from halfgraph.training.optimiser import Optimiser
-from halfgraph.training.run_folder import METRICS, STATE, load_tensors, save_tensors, write_atomically
+from halfgraph.training.run_folder import (
+    AGAIN,
+    METRICS,
+    STATE,
+    load_tensors,
+    require_tensors,
+    save_tensors,
+    write_atomically,
+)
 
 Parameters = Mapping[str, nn.Parameter]
 
@@ -61,17 +70,33 @@ def save_checkpoint(run: Path, parameters: Parameters, optimiser: Optimiser, sta
 
 def load_checkpoint(run: Path, parameters: Parameters, optimiser: Optimiser, steps: int | None) -> TrainingState | None:
     """Restore weights and moments and return the state, or None if there is no checkpoint."""
-    if not (run / STATE).exists():
+    if not has_file(run / STATE, AGAIN):
         return None
     tensors, metadata = load_tensors(run / STATE)
-    state = TrainingState(**json.loads(metadata["progress"]))
+    state = _read_state(metadata, run / STATE)
     if steps is not None and state.total is not None and steps != state.total:
         problem = f"was started with {state.total:,} steps, over which the learning rate falls"
         raise FolderError(run, problem, advice="Resume without --steps, or start again with another --out.")
     advice = "Pass the settings that the run was started with."
+    for moment in ("first.", "second."):
+        require_tensors(parameters, tensors, run / STATE, prefix=moment, advice=advice)
     copy_weights(parameters, tensors, run / STATE, prefix="weight.", advice=advice)
     optimiser.load(tensors, state.step)
     write_metrics(run, state)  # drop what was measured after the checkpoint: it will be measured again
+    return state
+
+
+def _read_state(metadata: Mapping[str, str], path: Path) -> TrainingState:
+    try:
+        state = TrainingState(**json.loads(metadata["progress"]))
+        counts = (state.step, state.total or 0, state.questions, state.best_step, state.since_best)
+        if not all(type(count) is int and count >= 0 for count in counts):
+            raise ValueError("its counts are not whole numbers")
+        float(state.seconds + state.warm + state.best)
+        for row in state.history:
+            require_fields(row, {"step": int}, path, AGAIN)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise FolderError(path, f"has no valid state: {error}", advice=AGAIN) from error
     return state
 
 
@@ -80,12 +105,9 @@ def copy_weights(
     parameters: Parameters, tensors: Mapping[str, torch.Tensor], path: Path, *, prefix: str = "", advice: str
 ) -> None:
     """Copy the tensors of a file into the parameters of the same names."""
+    require_tensors(parameters, tensors, path, prefix=prefix, advice=advice)
     for name, parameter in parameters.items():
-        tensor = tensors.get(prefix + name)
-        if tensor is None or tensor.shape != parameter.shape:
-            problem = f"does not fit the model: {name} is {'missing' if tensor is None else tuple(tensor.shape)}"
-            raise FolderError(path, problem, advice=advice)
-        parameter.copy_(tensor)
+        parameter.copy_(tensors[prefix + name])
 
 
 def require_finite(parameters: Parameters, state: TrainingState, run: Path) -> None:

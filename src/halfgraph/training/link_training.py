@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.manifest import has_file
 from halfgraph.model.complex import ComplEx, conjugate, product
 from halfgraph.training.run_folder import load_tensors, save_tensors
 
@@ -28,6 +29,7 @@ UNIFORM = 1_000  # candidates beside the batch's tails
 RATE, LAST_RATE = 0.1, 0.005  # of Adagrad, falling linearly
 CUBES = 0.05 / 3  # weight of the N3 regulariser
 CHECKPOINT_SECONDS = 60.0
+TABLES = ("entities", "relations", "entity_squares", "relation_squares")  # of a checkpoint
 Ids = NDArray[np.int64]
 Progress = Callable[[int, int], None]  # batches in all, and done since the last call
 
@@ -101,11 +103,14 @@ class LinkTraining:
         """Begin a training, or go on from its last checkpoint."""
         rank = max(LEAST_RANK, min(RANK, TABLE // (2 * graph.entity_count)))
         model = ComplEx.new(graph.entity_count, graph.relation_count, rank, torch.Generator().manual_seed(seed))
-        if state is not None and state.exists():
+        if state is not None and has_file(state, "Remove it, and calibrate again."):
             tensors, about = load_tensors(state)
-            tables = [tensors[name] for name in ("entities", "relations", "entity_squares", "relation_squares")]
-            if about.get("seed") == str(seed) and tables[0].shape == model.entities.shape:
-                return cls(ComplEx(*tables[:2]), ComplEx(*tables[2:]), int(about["done"]), int(about["total"]))
+            tables = [tensors.get(name, torch.empty(0)) for name in TABLES]
+            shapes = [model.entities.shape, model.relations.shape] * 2
+            counts = [about.get(name, "") for name in ("done", "total")]
+            fits = [table.shape for table in tables] == shapes and all(count.isdecimal() for count in counts)
+            if about.get("seed") == str(seed) and fits:
+                return cls(ComplEx(*tables[:2]), ComplEx(*tables[2:]), *map(int, counts))
         return cls(model, ComplEx(torch.zeros_like(model.entities), torch.zeros_like(model.relations)))
 
     def save(self, state: Path, seed: int) -> None:

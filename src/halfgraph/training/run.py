@@ -10,7 +10,10 @@ from typing import Any
 import torch
 
 from halfgraph.errors import FolderError
-from halfgraph.graph.folder import Graph, new_folder
+from halfgraph.graph import files
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import check_file
+from halfgraph.graph.new_folder import folder_lock, new_folder
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.encoder import Encoder, describe
 from halfgraph.training.batches import Batches, FromWorkload, OnTheFly, Source
@@ -18,6 +21,7 @@ from halfgraph.training.checkpoint import TrainingState, copy_weights
 from halfgraph.training.loop import Budget, Progress, Validate, train
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run_folder import (
+    AGAIN,
     CARD,
     CONFIG,
     LATER,
@@ -95,8 +99,8 @@ def _require_same_run(out: Path, graph: Graph, settings: Settings, seed: int, wo
 def _has_settings(out: Path, settings: Settings) -> bool:
     """Return whether the run was started with these settings, perhaps by an earlier version."""
     try:
-        written = tomllib.loads((out / CONFIG).read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError:
+        written = tomllib.loads(check_file(out / CONFIG, AGAIN).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError):
         return False
     return all(
         {name: LATER[name] for name in values if name in LATER} | renamed(written.get(section, {})) == values
@@ -120,9 +124,16 @@ def run(
     """Train in a folder that `start` made; it then has the best weights, metrics, curves and a model card."""
     sampler = Sampler(graph.train, recipe.uniform, threads=1)
     source: Source = OnTheFly(sampler) if workload is None else FromWorkload(workload)
-    state = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, progress)
     about = describe(encoder)
-    write_atomically(out / CARD, model_card(graph, name, about, asdict(recipe), state.history))
+    with folder_lock(out):
+        state = train(encoder, Batches(graph.train, source, recipe, seed), budget, out, validate, progress)
+        _finish(out, state, about, model_card(graph, name, about, asdict(recipe), state.history))
+    return state
+
+
+def _finish(out: Path, state: TrainingState, about: Mapping[str, Any], card: str) -> None:
+    """Write what is known when a run has reached its end."""
+    write_atomically(out / CARD, card)
     finished = {
         "seconds": round(state.seconds, 1),
         "steps": state.step,
@@ -133,14 +144,19 @@ def run(
     }
     write_atomically(out / PROVENANCE, json.dumps(read_provenance(out) | finished, indent=1))
     draw_curves(out)
-    return state
 
 
 def load_encoder(out: Path, graph: Graph, architecture: Architecture, device: str = "cpu") -> Encoder:
     """Return the model of a run with its best weights."""
-    encoder = new_encoder(architecture, trained_graph(out, graph), 0, device)
-    tensors, _ = load_tensors(out / MODEL)
     advice = "Pass the folder of a run as it was written."
+    tensors, _ = load_tensors(out / MODEL)
+    graph = trained_graph(out, graph)
+    try:
+        encoder = new_encoder(architecture, graph, 0, device)
+    except RuntimeError as error:  # torch's way to say that sizes are too large
+        raise FolderError(
+            out / CONFIG, f"has an impossible size: {files.excerpt(str(error))}", advice=advice
+        ) from error
     copy_weights(dict(encoder.named_parameters()), tensors, out / MODEL, advice=advice)
     return encoder.eval()
 

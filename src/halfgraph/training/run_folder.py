@@ -17,10 +17,11 @@ from torch import Tensor
 from halfgraph import __version__
 from halfgraph.errors import FolderError, OtherGraph
 from halfgraph.graph import files
+from halfgraph.graph.description import FORMAT, read_description
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import check_file, has_file, replaced_file, require_fields
 from halfgraph.workload.folder import Workload
 
-FORMAT = 1
 CONFIG = "config.toml"
 MODEL = "model.safetensors"  # the best weights
 STATE = "state.safetensors"  # the last checkpoint
@@ -31,6 +32,7 @@ CURVES = "curves.png"
 # Settings that runs of earlier versions do not have, with the values that these versions used.
 LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 RENAMED = {"kind_negatives": "type_negatives", "norm_by_kind": "norm_by_type"}  # settings by their earlier names
+AGAIN = "Train the model again."
 RESUME = "The last checkpoint is kept; make room and pass --resume."
 
 
@@ -41,13 +43,14 @@ def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a file of a run so that it has the old text or the new one, never a part of it."""
-    files.write_atomically(path, text, advice=RESUME)
+    with replaced_file(path, advice=RESUME) as part:
+        part.write_bytes(text.encode())
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
     """Write tensors so that the file has the old ones or the new ones, never a part of them."""
     whole = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-    with files.atomic_path(path, advice=RESUME) as part:
+    with replaced_file(path, advice=RESUME) as part:
         try:
             save_file(whole, part, dict(metadata))
         except SafetensorError as error:
@@ -56,13 +59,27 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Return the tensors of a file and its metadata."""
+    if not has_file(path, AGAIN):
+        raise FolderError(path, "is not there", advice="Train the model, or pass the folder of a run.")
+    check_file(path, AGAIN)
     try:
         with safe_open(path, "pt") as file:
             return {name: file.get_tensor(name) for name in file.keys()}, dict(file.metadata() or {})  # noqa: SIM118
-    except FileNotFoundError as error:
-        raise FolderError(path, "is not there", advice="Train the model, or pass the folder of a run.") from error
-    except (OSError, SafetensorError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice="Train the model again.") from error
+    except Exception as error:  # a broken header raises whatever its bytes happen to ask for
+        raise FolderError(path, f"cannot be read: {files.excerpt(str(error))}", advice=AGAIN) from error
+
+
+def require_tensors(
+    wanted: Mapping[str, Tensor], tensors: Mapping[str, Tensor], path: Path, *, prefix: str = "", advice: str
+) -> None:
+    """Raise FolderError unless a file has all tensors of a model, of their shapes and types, with finite numbers."""
+    for name, model in wanted.items():
+        tensor = tensors.get(prefix + name)
+        if tensor is None or (tensor.shape, tensor.dtype) != (model.shape, model.dtype):
+            found = "missing" if tensor is None else f"{tuple(tensor.shape)} of {tensor.dtype}"
+            raise FolderError(path, f"does not fit the model: {name} is {found}", advice=advice)
+        if not torch.isfinite(tensor).all():
+            raise FolderError(path, f"has numbers that are not finite: {name}", advice=AGAIN)
 
 
 def write_toml(settings: Mapping[str, Mapping[str, Any]]) -> str:
@@ -102,20 +119,10 @@ def source_of(workload: Workload | None) -> str:
 def read_provenance(run: Path) -> dict[str, Any]:
     """Read the provenance of a run."""
     path = run / PROVENANCE
-    try:
-        content: Any = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        problem = "no run here" if run.is_dir() else "no such folder"
-        raise FolderError(run, problem, advice="Make one with: halfgraph train GRAPH --out RUN") from error
-    except (OSError, ValueError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice="Train the model again.") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT:
-        version = content.get("format") if isinstance(content, dict) else "unknown"
-        problem = f"has format {version}, but this halfgraph reads format {FORMAT}"
-        raise FolderError(run, problem, advice="Train the model again.")
-    if not {"graph", "seed", "source"} <= set(content):
-        problem = "lacks the graph, the seed or the source of the questions"
-        raise FolderError(path, problem, advice="Train the model again.")
+    content = read_description(path, "run", "halfgraph train GRAPH --out RUN", AGAIN)
+    require_fields(content, {"graph": str, "seed": int, "source": str}, path, AGAIN)
+    if content.get("held_out") is not None:
+        require_fields(content, {"held_out": {"count": int, "seed": int}}, path, AGAIN)
     return content
 
 
@@ -177,5 +184,6 @@ def draw_curves(run: Path) -> bool:
         right.plot(steps, values, "o-", color=colour, label=name.replace("_", " "))
     right.set(title="Validation", xlabel="step")
     right.legend()
-    figure.savefig(run / CURVES, dpi=120)
+    with replaced_file(run / CURVES, advice=RESUME) as part:
+        figure.savefig(part, dpi=120, format="png")
     return True

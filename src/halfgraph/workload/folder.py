@@ -11,10 +11,14 @@ from typing import Any
 import numpy as np
 
 from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
-from halfgraph.graph.folder import FORMAT, Graph, load_array, new_folder, read_description, save_array
+from halfgraph.graph.arrays import ArrayCheck, load_array, save_array
+from halfgraph.graph.description import FORMAT, read_description
+from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
+from halfgraph.graph.manifest import has_file, require_fields
+from halfgraph.graph.new_folder import new_folder
 from halfgraph.query.exact import Exact, Ragged
-from halfgraph.query.structures import NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
+from halfgraph.query.structures import NAMED, NEIGHBOURHOODS, STRUCTURES, Structure, structure_named
 from halfgraph.workload.negatives import NegativeCounts, add_answers, add_negatives, draw_distinct, held_out_edges
 from halfgraph.workload.sampling import Drawn, Questions, Sampler, Uniform, every_edge
 
@@ -165,12 +169,33 @@ def save_questions(folder: Path, split: str, questions: Questions) -> None:
             save_array(folder / f"{stem}.npy", value)
 
 
+def _check_description(description: Mapping[str, Any], path: Path) -> None:
+    """Raise FolderError unless a description has the numbers of questions and the graphs of its splits."""
+    require_fields(description, {"graph": str, "questions": dict}, path, _AGAIN)
+    known = {structure.name for structure in NAMED}
+    for split, rows in description["questions"].items():
+        if split not in GRAPHS or not isinstance(rows, dict) or not known.issuperset(rows):
+            raise FolderError(path, "has questions of an unknown split or structure", advice=_AGAIN)
+        require_fields(rows, dict.fromkeys(rows, int), path, _AGAIN, f"questions.{split}.")
+    graphs = description.get("graphs", {})
+    if not isinstance(graphs, dict):
+        raise FolderError(path, 'has no valid "graphs"', advice=_AGAIN)
+    for split, views in graphs.items():
+        if not isinstance(views, dict) or not {views.get("easy_on"), views.get("all_on")} <= {
+            "train",
+            "known",
+            "whole",
+        }:
+            raise FolderError(path, f'has no valid "graphs.{split}"', advice=_AGAIN)
+
+
 @dataclass(frozen=True)
 class Workload:
     """A folder of questions."""
 
     path: Path
     description: Mapping[str, Any]
+    ids: tuple[int, int] = (2**31, 2**31)  # the numbers of relations, in both directions, and entities
 
     @classmethod
     def open(cls, path: str | Path, graph: Graph | None = None) -> "Workload":
@@ -178,13 +203,12 @@ class Workload:
         path = Path(path)
         made_by = "halfgraph sample GRAPH --out FOLDER"
         description = read_description(path / DESCRIPTION, "workload", made_by, _AGAIN)
-        counts = description.get("questions")
-        is_complete = isinstance(counts, dict) and all(isinstance(rows, dict) for rows in counts.values())
-        if not is_complete or not isinstance(description.get("graph"), str):
-            raise FolderError(path / DESCRIPTION, "does not name its graph and its numbers of questions", advice=_AGAIN)
+        _check_description(description, path / DESCRIPTION)
         if graph is not None and description["graph"] != graph.fingerprint:
             raise OtherGraph(path, expected=description["graph"], found=graph.fingerprint)
-        return cls(path, description)
+        if graph is None:
+            return cls(path, description)
+        return cls(path, description, (2 * len(graph.relations), len(graph.entities)))
 
     def structures(self, split: str) -> list[Structure]:
         counts = self.description["questions"].get(split, {})
@@ -197,21 +221,38 @@ class Workload:
 
     def questions(self, split: str, structure: Structure) -> Questions:
         """Return the questions of a structure in a split, memory-mapped."""
-        columns: dict[str, Any] = {}
-        for column in fields(Questions):
-            path = self.path / f"{split}.{structure.name}.{column.name}.npy"
-            values, offsets = path.with_suffix(".values.npy"), path.with_suffix(".offsets.npy")
-            if path.exists():
-                columns[column.name] = load_array(path, _AGAIN)
-            elif values.exists():
-                columns[column.name] = Ragged(load_array(values, _AGAIN), load_array(offsets, _AGAIN))
-        if "answers" not in columns:
+        stem, columns = f"{split}.{structure.name}", dict[str, Any]()
+        if structure.name not in self.description["questions"].get(split, {}):
             raise FolderError(self.path, f"has no {split} questions of {structure.name}", advice=_AGAIN)
-        lost = [name for name in NEEDED if name not in columns]
-        for name, column in columns.items():
-            is_short = isinstance(column, Ragged) and column.offsets[-1] != len(column.values)
-            lost += [name] if is_short or len(column) != len(columns["answers"]) else []
-        if lost:
-            problem = f"the {split} questions of {structure.name} have lost some of: {', '.join(lost)}"
-            raise FolderError(self.path, problem, advice=_AGAIN)
+        for column in fields(Questions):
+            path = self.path / f"{stem}.{column.name}.npy"
+            values, offsets = path.with_suffix(".values.npy"), path.with_suffix(".offsets.npy")
+            if column.name == "structure":
+                continue
+            if has_file(values, _AGAIN) or has_file(offsets, _AGAIN):
+                columns[column.name] = Ragged(
+                    load_array(values, _AGAIN, np.int32), load_array(offsets, _AGAIN, np.int64)
+                )
+            elif has_file(path, _AGAIN) or column.name in NEEDED:
+                ndim = 2 if column.name in ("anchors", "relations") else 1
+                columns[column.name] = load_array(path, _AGAIN, np.int32, ndim)
+        self._check(stem, structure, columns, self.description["questions"][split][structure.name])
         return Questions(structure, **columns)
+
+    def _check(self, stem: str, structure: Structure, columns: Mapping[str, Any], count: int) -> None:
+        """Raise FolderError unless all columns have `count` rows, with ids of the graph."""
+        check, most = ArrayCheck.of(self.path, _AGAIN), np.iinfo(np.int32).max
+        relations, entities = self.ids
+        for name, column in columns.items():
+            below = {"relations": relations, "missing": most}.get(name, entities)
+            least = -1 if name.endswith("negative") else 0
+            if isinstance(column, Ragged):
+                check.ranges(f"{stem}.{name}.offsets.npy", column.offsets, len(column.values), count)
+                check.ids(f"{stem}.{name}.values.npy", column.values, len(column.values), below)
+            else:
+                check.ids(f"{stem}.{name}.npy", column, count, below, least)
+        widths = {"anchors": structure.anchor_count, "relations": structure.relation_count}
+        for name, width in widths.items():
+            if columns[name].shape[1] != width:
+                problem = f"has {columns[name].shape[1]} columns, expected {width}"
+                raise FolderError(self.path / f"{stem}.{name}.npy", problem, advice=_AGAIN)

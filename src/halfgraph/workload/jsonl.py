@@ -12,8 +12,9 @@ from typing import IO, Any, cast
 import numpy as np
 
 from halfgraph.errors import FolderError, InputError
-from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input
-from halfgraph.graph.folder import Graph, new_folder, refuse_existing
+from halfgraph.graph.files import BROKEN, atomic_path, broken_off, open_input, raw_lines
+from halfgraph.graph.folder import Graph
+from halfgraph.graph.new_folder import new_folder, refuse_existing
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import Structure
 from halfgraph.workload.columns import HELD_OUT, SETS, SINGLES, QuestionColumns, QuestionRecord, collect
@@ -41,15 +42,15 @@ def export(
 ) -> dict[str, int]:
     """Write the questions of a split, at most `limit` of each structure; return how many of each."""
     names, written, counts = GraphNames(graph), 0, dict[str, int]()
-    chosen = _chosen(workload, split, structures)
+    chosen = [workload.questions(split, structure) for structure in _chosen(workload, split, structures)]
     with new_file(out) as file:
-        for structure in chosen:
-            for line in lines_of(workload.questions(split, structure), names, limit):
+        for questions in chosen:
+            for line in lines_of(questions, names, limit):
                 file.write(line)
                 written += 1
                 if written % 256 == 0:
                     progress(written)
-            counts[structure.name] = written - sum(counts.values())
+            counts[questions.structure.name] = written - sum(counts.values())
     return counts
 
 
@@ -155,7 +156,7 @@ def read_lines(path: Path, graph: Graph) -> Iterator[QuestionRecord]:
     number, names = 0, GraphNames(graph)
     with open_input(path) as stream:
         try:
-            for number, raw in enumerate(stream, 1):
+            for number, raw in raw_lines(stream, path):
                 if raw.strip():
                     position = FilePosition(path, number)
                     fields = _parse_line(raw, position)

@@ -11,12 +11,14 @@ import pickle
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 from halfgraph.errors import InputError
 from halfgraph.graph.files import open_input
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.isolation import metered, run_isolated
 from halfgraph.workload.columns import QuestionRecord
 from halfgraph.workload.nested import INVERSE, FilePosition, GraphNames, shown
 
@@ -193,16 +195,24 @@ class _PlainUnpickler(pickle.Unpickler):
 
 
 def load_dictionary(path: Path) -> dict[Any, Any]:
-    """Load the dictionary in a pickle without running anything in it."""
-    with open_input(path) as stream:
-        reader = _PlainUnpickler(stream)
-        reader.path = path
-        try:
-            value = reader.load()
-        except InputError:
-            raise
-        except Exception as error:  # a broken pickle raises whatever its bytes happen to ask for
-            raise InputError(f"cannot be read as a pickle: {error}", path=path, advice="Fetch it again.") from error
+    """Load the dictionary in a pickle without running anything in it.
+
+    It is loaded in another process first, which may die of it.
+    """
+    run_isolated(partial(_load, path))
+    value = _load(path)
     if not isinstance(value, dict):
         raise InputError(f"expected a dictionary, found {type(value).__name__}", path=path, advice=EXPECTED)
     return value
+
+
+def _load(path: Path) -> Any:
+    with open_input(path) as source, metered(source, path, lambda: None, barren=None) as stream:
+        reader = _PlainUnpickler(stream)
+        reader.path = path
+        try:
+            return reader.load()
+        except (InputError, MemoryError, RecursionError):
+            raise
+        except Exception as error:  # a broken pickle raises whatever its bytes happen to ask for
+            raise InputError(f"cannot be read as a pickle: {error}", path=path, advice="Fetch it again.") from error

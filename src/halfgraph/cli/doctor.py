@@ -1,0 +1,35 @@
+"""`halfgraph doctor`: check the files of a folder against its manifest."""
+
+from pathlib import Path
+from typing import Annotated
+
+from typer import Argument, Exit, Option
+
+from halfgraph.cli.options import Json
+from halfgraph.cli.output import note, print_json, print_table
+
+
+def doctor(
+    folder: Annotated[Path, Argument(metavar="FOLDER", help="Folder of a run, a graph or a workload.")],
+    verify: Annotated[bool, Option("--verify", help="Read large files completely too.")] = False,
+    json: Json = False,
+) -> None:
+    """Check the files of a run, graph or workload.
+
+    Of a run, its graph is checked too. Exits with 1 if a file is damaged. Without --verify, files above 64 MB are
+    checked by their size and beginning.
+
+    Example: halfgraph doctor demo/run --verify
+    """
+    from halfgraph.graph.inspection import inspect
+
+    files = list(inspect(folder, whole=verify))
+    damaged = [file for file in files if file.problem]
+    if json:
+        print_json({"damaged": len(damaged), "files": [vars(file) for file in files]})
+    else:
+        rows = [(file.path, file.bytes, file.problem or file.checked) for file in files]
+        print_table(str(folder), ["file", "bytes", ""], rows)
+        note(f"{len(damaged):,} of {len(files):,} files damaged")
+    if damaged:
+        raise Exit(1)

@@ -1,0 +1,165 @@
+"""Damaged folders: every command gives its answer, or one line that says which file is damaged and what to do.
+
+`DAMAGES` in the environment sets how many damages are drawn, for `make damage`.
+"""
+
+import contextlib
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import halfgraph
+from command_line import Outcome, command
+from damages import KINDS, Damage, draw
+from halfgraph.cli import main
+from halfgraph.graph.manifest import MANIFEST
+from halfgraph.graph.store import store_folder
+from halfgraph.prediction import predictors
+from halfgraph.training import link_training
+from halfgraph.workload.folder import Counts, Plan, sample
+from small_runs import FEW, people
+
+COUNT, SEED = int(os.environ.get("DAMAGES", "100")), int(os.environ.get("DAMAGE_SEED", "0"))
+SECONDS = 100  # after which a command hangs
+QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
+TIMES = re.compile(r'"(seconds|questions_per_second)": [\d.e-]+')
+# Commands that read the files of a folder.
+COMMANDS = {
+    "graph": [["query", "graph", QUERY, "--json"], ["stats", "graph", "--json"]],
+    "questions": [
+        ["workload", "export", "questions", "--graph", "graph", "--split", split, "--out", "-"]
+        for split in ("test", "valid", "train")
+    ],
+    "run": [
+        ["ask", "run", QUERY, "--graph", "graph", "--json"],
+        ["evaluate", "run", "--graph", "graph", "--workload", "questions", "--no-baselines", "--json"],
+        ["train", "graph", "--out", "run", "--resume", "--json", "--steps", "4", "--set", "dim=4", "--set", "heads=2"],
+    ],
+}
+# Damage that changes what a folder says, and leaves it a valid folder: without its manifest nobody can tell.
+VALID = {"flipped", "other", "npy-shuffled", "npy-negative", "npy-large", "json-change", "json-drop", "toml-change"} | {
+    *("cut", "longer", "missing", "random", "safetensors-about"),
+}
+
+
+def make(folder: Path, seed: int) -> Path:
+    """A graph with its store, a workload and a run."""
+    folder.mkdir()
+    people(folder, seed=seed).path.rename(folder / "graph")
+    graph = halfgraph.Graph.open(folder / "graph")
+    store_folder(graph)
+    sample(graph, folder / "questions", Plan(Counts(5, 5, 5, 5, 0), seed, structures=FEW))
+    halfgraph.train(graph, folder / "run", steps=4, dim=4, heads=2, seed=seed)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Path]]:
+    """Two sets of folders."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {"RANK": 4, "LEAST_RANK": 4, "EPOCHS": 1}.items():
+            patch.setattr(link_training, name, value)
+        patch.setattr(predictors, "PAIRS", 50)
+        place = tmp_path_factory.mktemp("folders")
+        yield make(place / "first", 0), make(place / "second", 1)
+
+
+def run(folder: Path, arguments: list[str]) -> Outcome:
+    """Run a command in a process of its own: a crash or an endless loop ends it alone."""
+    out, err = folder.parent / "out", folder.parent / "err"
+    if not (child := os.fork()):
+        try:
+            os.chdir(folder)
+            for number, path in ((1, out), (2, err)):
+                os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            sys.stdout, sys.stderr = (os.fdopen(number, "w", closefd=False) for number in (1, 2))
+            signal.alarm(SECONDS)
+            main(arguments)
+        except SystemExit as leaving:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(int(leaving.code or 0))
+        except BaseException as error:
+            sys.stderr.write(f"Traceback: {error!r}\n")
+            sys.stderr.flush()
+        finally:
+            os._exit(99)
+    _, status = os.waitpid(child, 0)
+    return Outcome(os.waitstatus_to_exitcode(status), TIMES.sub("", out.read_text()), err.read_text())
+
+
+@pytest.fixture(scope="module")
+def expected(folders: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
+    """What each command gives with whole folders; run in this process, which then has everything loaded."""
+    outcomes = {}
+    for arguments in (arguments for given in COMMANDS.values() for arguments in given):
+        copy = shutil.copytree(folders[0], tmp_path_factory.mktemp("whole") / "copy")
+        with contextlib.chdir(copy), contextlib.redirect_stdout(io.TextIOWrapper(io.BytesIO())) as out:
+            code = command(arguments)
+            out.flush()
+            outcomes[json.dumps(arguments)] = Outcome(code, TIMES.sub("", out.buffer.getvalue().decode()), "")
+    return outcomes
+
+
+def files_of(folder: Path, name: str) -> list[str]:
+    """The files of one of the folders, those of the store among them."""
+    unused = ("LOG", "LOCK", "curves.png")
+    paths = sorted(path for path in (folder / name).rglob("*") if path.is_file())
+    return [str(path.relative_to(folder)) for path in paths if path.name not in unused]
+
+
+def check(damage: Damage, arguments: list[str], whole: Outcome, outcome: Outcome) -> None:
+    """A command gives its answer, or says in one line what is damaged."""
+    what = f"{damage}, halfgraph {' '.join(arguments)}: {outcome}"[:3000]
+    if outcome.code == 0 and (damage.manifest != "kept" or damage.file.endswith(MANIFEST)) and damage.kind in VALID:
+        return
+    if outcome.code == 0:
+        assert outcome.out == whole.out, what
+        return
+    assert outcome.code == 1, what
+    assert outcome.err.startswith("halfgraph: "), what
+    assert outcome.err.count("\n") == 1, what
+    assert len(outcome.err) < 2000, what
+    assert outcome.out == "", what
+    named = re.search(r"(graph|questions|run)(/[\w.-]+)*", outcome.err)
+    assert named, what
+    assert damage.manifest != "kept" or Path(damage.file).name in outcome.err or damage.file.endswith(MANIFEST), what
+
+
+def test_whole_folders_give_answers(expected: dict[str, Outcome]) -> None:
+    assert {outcome.code for outcome in expected.values()} == {0}, expected
+    assert all(outcome.out for outcome in expected.values())
+
+
+@pytest.mark.parametrize("name", ["graph", "questions", "run"])
+def test_damage_is_one_clear_line(
+    name: str, folders: tuple[Path, Path], expected: dict[str, Outcome], tmp_path: Path
+) -> None:
+    failures: list[Any] = []
+    copy = shutil.copytree(folders[0], tmp_path / "copy")
+    for number, damage in enumerate(draw(files_of(folders[0], name), COUNT // 3, SEED)):
+        arguments = COMMANDS[name][0 if number % 5 else number // 5 % len(COMMANDS[name])]
+        if name == "questions":
+            arguments = next(own for own in COMMANDS[name] if own[6] in (Path(damage.file).name.split(".")[0], "train"))
+        shutil.rmtree(copy / name)
+        shutil.copytree(folders[0] / name, copy / name)
+        damage.apply(copy, folders[1])
+        try:
+            check(damage, arguments, expected[json.dumps(arguments)], run(copy, arguments))
+        except AssertionError as failure:
+            failures.append(str(failure).splitlines()[0])
+    assert not failures, f"{len(failures)} failures:\n" + "\n".join(failures)
+
+
+def test_every_kind_of_damage_is_drawn() -> None:
+    files = [f"a.{ending}" for ending in ("npy", "json", "safetensors", "toml", "nq")]
+    assert {damage.kind for damage in draw(files, 10_000, 0)} == set(KINDS)
