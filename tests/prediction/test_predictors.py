@@ -11,6 +11,7 @@ import torch
 from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.folder import Graph
 from halfgraph.prediction.embedding import EmbeddingIndex
+from halfgraph.prediction.link_predictor import Prepared
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS, MODES
 from halfgraph.prediction.predictors import FILE, LinkModels, Predictors, missing_share
 from halfgraph.query.structures import STRUCTURES
@@ -51,6 +52,28 @@ def test_prepared_numbers_come_back_and_are_used_for_their_view_only(tmp_path, g
     ready = replace(whole, models=models).links
     assert (ready.neighbours.ids == prepared.neighbours.ids).all()
     assert ready.log_odds(np.array([0, 3]), 1) == pytest.approx(whole.links.log_odds(np.array([0, 3]), 1), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda near, scores: (replace(near, ids=near.ids + np.int32(10**6)), scores),
+        lambda near, scores: (replace(near, ids=near.ids - np.int32(2)), scores),
+        lambda near, scores: (replace(near, ids=near.ids.astype(np.int64)), scores),
+        lambda near, scores: (replace(near, nearness=near.nearness[1:]), scores),
+        lambda near, scores: (replace(near, nearness=near.nearness * np.float32("nan")), scores),
+        lambda near, scores: (near, scores[1:]),
+        lambda near, scores: (near, scores.astype(np.float64)),
+        lambda near, scores: (near, scores + np.float32("inf")),
+    ],
+)
+def test_prepared_numbers_that_do_not_fit_are_refused(tmp_path, graph, predictors, change):
+    whole = replace(predictors, known=graph.whole)
+    prepared = whole.links.prepare(lambda _: None)
+    wrong = Prepared(*change(prepared.neighbours, prepared.head_scores))
+    replace(predictors.models, prepared=wrong, prepared_triples=graph.whole.triple_count).save(tmp_path)
+    with pytest.raises(FolderError, match=r"prepared numbers|not finite"):
+        LinkModels.load(tmp_path, graph)
 
 
 @pytest.mark.parametrize(

@@ -66,8 +66,8 @@ class Prepared:
     def check(self, entity_count: int, relation_count: int) -> None:
         """Raise ValueError unless the arrays have the shapes and ranges of a graph."""
         ids, nearness, scores = self.neighbours.ids, self.neighbours.nearness, self.head_scores
-        types = ids.dtype, nearness.dtype, scores.dtype
-        is_right = types == (np.int32, np.float32, np.float32) and scores.shape == (relation_count, entity_count)
+        types = [array.dtype.name for array in (ids, nearness, scores)]
+        is_right = types == ["int32", "float32", "float32"] and scores.shape == (relation_count, entity_count)
         is_right = is_right and ids.shape == nearness.shape and ids.ndim == 2 and len(ids) == entity_count
         if not is_right or ids.min(initial=0) < -1 or ids.max(initial=-1) >= entity_count:
             raise ValueError("its prepared numbers do not fit the graph")
