@@ -73,6 +73,9 @@ def test_a_large_file_is_read_completely_on_request(run: Run, graph: Path, monke
 def test_folders_without_a_manifest_are_named_and_others_refused(run: Run, graph: Path) -> None:
     (graph / "manifest.json").unlink()
     assert "earlier versions" in " ".join(run("doctor", "graph").out.split())
+    for store in graph.glob("store-*"):
+        (store / "manifest.json").unlink()
+    assert "nothing to check against" in run("doctor", "graph").err
     Path("empty").mkdir()
     refused(run("doctor", "empty"), "no graph, workload or run here")
     refused(run("doctor", "absent"), "no such folder")

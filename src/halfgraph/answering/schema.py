@@ -182,8 +182,12 @@ class Answers:
         """
         is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
-        ends = ["type", "name"] if is_single else []
-        head = ["", *(f"?{name}" for name in self.variables), *(score for _ in empty), *ends]
+        head = [
+            "",
+            *(f"?{name}" for name in self.variables),
+            *(score for _ in empty),
+            *["type", "name"][: 2 * is_single],
+        ]
         rows: list[tuple[str, ...]] = []
         for answer in self.known[:most_known]:
             cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]
@@ -227,9 +231,8 @@ class ExplainedAnswer(NamedEntity):
         """Say whether the entity is an answer, and why not."""
         if self.known or self.against is not None:
             return f"{self.label} is {'known' if self.known else f'not an answer: {self.against}'}"
-        return f"{self.label} is predicted" + (
-            "" if self.confidence is None else f", confidence {percent(self.confidence)}"
-        )
+        confidence = "" if self.confidence is None else f", confidence {percent(self.confidence)}"
+        return f"{self.label} is predicted{confidence}"
 
 
 @dataclass(frozen=True)
@@ -273,9 +276,7 @@ class Witness:
 
 def percent(confidence: float) -> str:
     """Return a confidence as a person reads it: whole percents, but never 0 or 100 for what is uncertain."""
-    if confidence < 0.01:
-        return "< 1%"
-    return "> 99%" if confidence > 0.99 else f"{confidence:.0%}"
+    return "< 1%" if confidence < 0.01 else "> 99%" if confidence > 0.99 else f"{confidence:.0%}"
 
 
 def certainty(answer: PredictedAnswer) -> str:

@@ -30,6 +30,7 @@ def doctor(
     else:
         rows = [(file.path, file.bytes, file.problem or file.checked) for file in files]
         print_table(str(folder), ["file", "bytes", ""], rows)
-        note(f"{len(damaged):,} of {len(files):,} files damaged")
+        checked = sum(not file.checked.startswith("not checked") for file in files)
+        note(f"{len(damaged):,} of {checked:,} files damaged" if checked else "nothing to check against")
     if damaged:
         raise Exit(1)
