@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass
 from functools import cache, cached_property
-from html import escape
 from typing import Any, Literal
 
+from halfgraph.answering.markup import paragraphs, table
 from halfgraph.errors import QueryError
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.sparql.results import Binding, Term, entity_term, literal_term, number_term
@@ -290,15 +290,3 @@ def status(triple: WitnessTriple) -> str:
         return "in the graph, but excluded" if triple.known else "not in the graph, as required"
     confidence = "" if triple.confidence is None else f", confidence {percent(triple.confidence)}"
     return "in the graph" if triple.known else f"missing{confidence}"
-
-
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return rows as an HTML table."""
-    cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-    top = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    return f"<table><tr>{top}</tr>{''.join(f'<tr>{row}</tr>' for row in cells)}</table>"
-
-
-def paragraphs(texts: Sequence[str]) -> str:
-    """Return texts as HTML paragraphs."""
-    return "".join(f"<p>{escape(text)}</p>" for text in texts)
