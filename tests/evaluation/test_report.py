@@ -112,4 +112,6 @@ def test_the_errors_are_listed_by_structure() -> None:
     assert [list(line) for line in held_out.rows] == [["2i", 0.2]]
     assert [list(line) for line in links.rows] == [["CGA", 1200, 30, 0.9]]
     assert drawn.columns == held_out.columns == ["", "CGA"]
+    calibration["sure_links"] = {"confidence": 0.8, "links": 0.0, "drawn": 0.0}  # means of runs without any
+    assert not error_tables([row])[2].rows
     assert not any(table.rows for table in error_tables([Row("popularity", {}, None, (), {})]))

@@ -155,8 +155,11 @@ def error_tables(rows: Sequence[Row]) -> list[Table]:
 
 def _sure_links(rows: Sequence[Row]) -> Table:
     """How many links of the whole graph are predicted with high confidence, and how many of them are held-out ones."""
-    own = [(row.name, row.figures["calibration"].get("sure_links")) for row in rows]
-    lines = [[name, sure["links"], sure["drawn"], sure["right"]] for name, sure in own if sure]
+    lines = []
+    for row in rows:
+        counts = [row.get("calibration", "sure_links", name) for name in ("links", "drawn")]  # means, of several seeds
+        cells = [None if count is None else round(count) for count in counts]
+        lines += [[row.name, *cells, row.get("calibration", "sure_links", "right")]] if any(cells) else []
     return Table(SURE_LINKS, ["", "links", "of these judged", "share right"], lines, digits=3)
 
 
