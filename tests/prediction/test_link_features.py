@@ -16,7 +16,6 @@ from halfgraph.prediction.link_features import (
     LEAST_CACHED,
     MOST_CACHED,
     NO_SHARE,
-    NO_TRIPLE,
     SMOOTHING,
     TEMPERATURE,
     LinkFeatures,
@@ -102,12 +101,10 @@ def test_features_of_a_head_count_its_triples_and_those_of_its_neighbours(links)
     for relation in range(graph.relation_count):
         features = links.head_features(relation, np.arange(count))
         known = [len(graph.tails_of(head, relation)) for head in range(count)]
-        total = sum(known)
         for head in range(count):
             pairs = [(int(i), float(n)) for i, n in zip(near.ids[head], near.nearness[head], strict=True) if i >= 0]
             have = sum(n for i, n in pairs if known[i])
             own = {name: features[head, place] for name, place in COLUMN.items()}
-            assert own["log_share"] == pytest.approx(log(known[head] / max(total, 1) + NO_TRIPLE), abs=1e-4)
             assert own["log_known"] == pytest.approx(log(1 + known[head]), abs=1e-5)
             share = have / sum(n for _, n in pairs) if pairs else 0.0
             assert own["neighbour_share"] == pytest.approx(log(share + NO_SHARE), abs=1e-4)

@@ -34,7 +34,7 @@ from halfgraph.query.tree import (
     type_of,
 )
 
-BEAM = 16
+BEAM = 32
 NEGLIGIBLE = 5e-6  # scores of intermediate entities, in all, that change no answer
 PROPOSED = 4_096  # entities proposed for a variable
 NOBODY = -1  # the pin of a variable that no entity is likely for

@@ -25,7 +25,7 @@ TEMPERATURE = 0.1  # of cosines
 FREQUENT, UNIFORM = 128, 128  # tails of a relation, and random entities, that normalisers are estimated on
 LEAST_LEFT = 1e-4  # of a normaliser, when known tails are taken out
 SMOOTHING = 0.02  # nearness of neighbours added to those that vote: few neighbours count less
-NO_SHARE, NO_TRIPLE = 1e-2, 1e-5  # added before taking the logarithm
+NO_SHARE = 1e-2  # added before taking the logarithm
 CHUNK = 1 << 22  # numbers in memory at a time: 16 MB
 CACHE = 1 << 24  # cached numbers of each sort: 64 MB
 LEAST_CACHED, MOST_CACHED = 16, 2048  # relations
@@ -34,7 +34,6 @@ FEATURES = {
     "cosine": "log-softmax over the tails of the cosines with the projected head, by CGA",
     "complex": "log-softmax over the unknown tails of the scores of ComplEx",
     "vote": "share of the head's neighbours with this relation that have a link to the tail",
-    "log_share": "log of the share of the relation's triples that have this head",
     "further": "log of the share of heads with as many known tails that have yet another",
     "neighbour_share": "log of the share of the head's neighbours that have the relation",
     "log_known": "log of 1 + the number of known tails",
@@ -137,7 +136,6 @@ class LinkFeatures:
             -cosines.numpy(),
             -scores.numpy(),
             np.zeros(len(heads)),
-            np.log(known / max(len(self.triples.of_relation(relation)[0]), 1) + NO_TRIPLE),
             self.log_further(relation)[known],
             np.log(share + NO_SHARE),
             np.log1p(known),

@@ -33,7 +33,7 @@ from halfgraph.query.tree import Query
 from halfgraph.training.run_folder import load_tensors, save_tensors
 
 FILE = "links.safetensors"
-FORMAT = "1"
+FORMAT = "2"
 PREPARED = ("neighbours", "nearness", "head_scores")  # tensors in the file
 MOST_PREPARED = 1 << 25  # numbers: 128 MB
 FULL_SIZE, FEWEST = 30_000, 100  # entities up to which all pairs are fitted on; the least number for larger graphs
