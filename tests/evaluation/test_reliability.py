@@ -115,10 +115,10 @@ def test_sure_links_are_counted_over_the_whole_graph(graph, monkeypatch):
             tails = np.flatnonzero(row >= reliability.SURE)
             sure, right = sure + len(tails), right + np.isin(tails, graph.whole.tails_of(head, relation)).sum()
     assert 0 < sure < known.entity_count**2
-    monkeypatch.setattr(reliability, "PAIRS", 10**6)
+    monkeypatch.setattr(reliability, "PAIRS", (10**6,) * 3)
     every = judge_sure_links(links, graph.whole, 0)
     assert every == {"confidence": 0.8, "links": sure, "right": round(right / sure, 4), "drawn": sure}
-    monkeypatch.setattr(reliability, "PAIRS", 40)
+    monkeypatch.setattr(reliability, "PAIRS", (40,) * 3)
     some = judge_sure_links(links, graph.whole, 0)
     assert some["drawn"] < sure
     assert some["links"] == pytest.approx(sure, rel=0.5)

@@ -22,7 +22,7 @@ from halfgraph.workload.sampling import Questions, Sampler
 BINS = 15
 MOST, DRAWN = 500, 300  # held-out questions of each structure, and queries drawn from the known triples
 SURE = 0.8  # least probability of a sure link
-PAIRS = 600  # of head and relation, drawn of each sort
+PAIRS = (1_500, 1_500, 300)  # of head and relation, drawn of each sort
 TOP = 10  # predicted answers of each question that are judged
 CHUNK, CHUNK_SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 Judged = tuple[NDArray[np.float64], NDArray[np.bool_]]  # confidences, and whether the answers are right
@@ -114,9 +114,9 @@ def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> 
         for relation in range(0, links.graph.relation_count, 2)
     ]
     drawn, expected, right = 0, 0.0, 0.0
-    for sort in range(3):
+    for sort, size in enumerate(PAIRS):
         relations, heads = np.nonzero(np.stack(sorts) == sort)
-        rows = np.sort(rng.permutation(len(heads))[:PAIRS])
+        rows = np.sort(rng.permutation(len(heads))[:size])
         for relation, head in zip(2 * relations[rows], heads[rows], strict=True):
             sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0] >= SURE)
             weight = len(heads) / len(rows)
