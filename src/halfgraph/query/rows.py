@@ -1,8 +1,8 @@
 """Queries for rows: patterns between terms, with any number of selected variables.
 
-A query tree (tree.py) leads from entities to one variable. A row query has no direction: its patterns may form cycles or
-fall into unconnected parts, its relations may be variables, and none of its terms need be an entity. Its links are
-uncertain; whatever else a text asks is decided by the store and is no part of it.
+A query tree (tree.py) leads from entities to one variable. A row query has no direction: its patterns may form cycles
+or unconnected parts, its relations may be variables, and it need not name an entity. Its links are uncertain; whatever
+else a text asks is decided by the store and is no part of it.
 """
 
 from collections.abc import Iterator
