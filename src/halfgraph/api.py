@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.explanation_schema import Witness
 from halfgraph.answering.markup import table
-from halfgraph.answering.schema import Answers, Witness
+from halfgraph.answering.schema import Answers
 from halfgraph.errors import FolderError, HalfgraphError
 from halfgraph.evaluation.questions import sample_questions
 from halfgraph.evaluation.results import evaluate as figures_of

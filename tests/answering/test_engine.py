@@ -94,7 +94,7 @@ def test_the_json_is_what_the_server_and_the_page_were_promised(engine):
     first = found["known"][0]
     assert list(first) == ["entity", "label", "type", "row"]
     assert first["row"]["x"] == {"type": "uri", "value": first["entity"], "label": first["label"]}
-    assert [list(one) for one in found["predicted"]] == [["entity", "label", "type", "score"]] * 2
+    assert [list(one) for one in found["predicted"]] == [["entity", "label", "type", "score", "row"]] * 2
     explanation = found["explanation"]
     assert [node["role"] for node in explanation["nodes"]] == ["anchor", "target"]
     assert explanation["edges"] == [

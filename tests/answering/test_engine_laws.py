@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.explanation_schema import Witness, status
 from halfgraph.answering.proposals import missing
-from halfgraph.answering.schema import Witness, certainty, status
+from halfgraph.answering.schema import certainty
 from imported_graphs import short_lived
 from small_engines import engine_of, with_links
 

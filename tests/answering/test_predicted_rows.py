@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from halfgraph.answering.cells import percent
 from halfgraph.answering.predicted_rows import LEAST_CERTAIN, MOST_CERTAIN, rounded
-from halfgraph.answering.schema import percent
 from halfgraph.errors import SettingError
 from halfgraph.prediction.modes import MODES
 from halfgraph.query.structures import match_structure

@@ -4,25 +4,20 @@ import json
 
 import pytest
 
-from halfgraph.answering.schema import (
-    Answers,
-    Cell,
-    ExplainedAnswer,
-    KnownAnswer,
-    PredictedAnswer,
-    QueryEdge,
-    Witness,
-    WitnessTriple,
-    to_json,
-)
-from halfgraph.answering.schema import NamedEntity as Named
+from halfgraph.answering.cells import Cell, to_json
+from halfgraph.answering.cells import NamedEntity as Named
+from halfgraph.answering.explanation_schema import ExplainedAnswer, QueryEdge, Witness, WitnessTriple
+from halfgraph.answering.schema import Answers, KnownAnswer, PredictedAnswer
 
 DOUBLE = "http://www.w3.org/2001/XMLSchema#double"
 CELL = Cell("uri", "http://a/x", "x")
 ANSWERS = Answers(
     ["x"],
     [KnownAnswer("http://a/x", "x", None, {"x": CELL})],
-    [PredictedAnswer("_:b", "b", "T", 0.25), PredictedAnswer("http://a/y", "y", "T", 1e-9, 0.5)],
+    [
+        PredictedAnswer("_:b", "b", "T", 0.25, row={"x": Cell("bnode", "_:b", "b")}),
+        PredictedAnswer("http://a/y", "y", "T", 1e-9, 0.5, {"x": Cell("uri", "http://a/y", "y")}),
+    ],
     target="x",
 )
 
@@ -65,13 +60,14 @@ def test_a_notebook_shows_a_table():
     assert ANSWERS._repr_html_().count("<tr>") == 4
 
 
-def test_a_table_has_a_column_for_each_variable_and_predictions_in_that_of_the_target():
+def test_a_table_has_a_column_for_each_variable_and_an_empty_cell_where_one_is_unbound():
     city = Cell("uri", "http://a/c", "c")
     known = [
         KnownAnswer("http://a/x", "x", None, {"x": CELL, "y": city}),
         KnownAnswer("http://a/c", "c", None, {"y": city}),
     ]
-    answers = Answers(["y", "x"], known, [PredictedAnswer("http://a/z", "z", "T", 0.5)], target="x")
+    row = {"x": Cell("uri", "http://a/z", "z")}
+    answers = Answers(["y", "x"], known, [PredictedAnswer("http://a/z", "z", "T", 0.5, row=row)], target="x")
     head, rows = answers.table(10)
     assert head == ["", "?y", "?x", "score"]
     assert rows == [("known", "c", "x", ""), ("known", "c", "", ""), ("predicted", "", "z", "0.500")]
@@ -92,3 +88,19 @@ def test_a_table_has_a_column_for_each_variable_and_predictions_in_that_of_the_t
 def test_a_verdict_says_whether_an_entity_is_an_answer(answer, verdict):
     assert answer.verdict == verdict
     assert verdict in Witness(answer, [], [])._repr_html_()
+
+
+def test_an_expected_value_has_a_column_of_its_own():
+    count = {"n": Cell("literal", "3", "3")}
+    known = [KnownAnswer("3", "3", None, count, {"n": 3.456})]
+    predicted = [PredictedAnswer("0", "0", None, 0.5, 0.5, {"n": Cell("literal", "0", "0")}, {"n": 0.75})]
+    head, rows = Answers(["n"], known, predicted).table(10)
+    assert head == ["", "?n", "expected ?n", "confidence"]
+    assert rows == [("known", "3", "3.46", ""), ("predicted", "0", "0.75", "50%")]
+
+
+def test_a_predicted_cell_is_shown_with_its_confidence():
+    row = {"x": CELL, "y": Cell("uri", "http://a/z", "z", confidence=0.25)}
+    assert Answers(["x", "y"], [KnownAnswer("http://a/x", "x", None, row)], []).table(1)[1] == [
+        ("known", "x", "z (25%)")
+    ]

@@ -54,7 +54,7 @@ def test_json_is_the_contract(run, capsys):
     _, out, _ = asked(capsys, run, QUERY, "--json")
     found = json.loads(out)
     assert {"known", "predicted", "explanation", "notes", "mode", "seconds", "variables", "target"} == set(found)
-    assert {"entity", "label", "type", "score", "confidence"} == set(found["predicted"][0])
+    assert {"entity", "label", "type", "score", "confidence", "row"} == set(found["predicted"][0])
 
 
 @pytest.mark.parametrize("form", ["json", "xml", "csv", "tsv"])

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import pytest
 
+from halfgraph.answering import explanation_schema as explained
 from halfgraph.answering import schema as answers
 from halfgraph.errors import SettingError
 from halfgraph.serving import schema as api
@@ -15,7 +16,7 @@ def described(client):
     return client.get("/api/openapi.json").json()["components"]["schemas"]
 
 
-@pytest.mark.parametrize("schema", [answers.PredictedAnswer, answers.ExplainedAnswer, answers.WitnessTriple])
+@pytest.mark.parametrize("schema", [answers.PredictedAnswer, explained.ExplainedAnswer, explained.WitnessTriple])
 def test_an_unmeasured_confidence_is_absent_or_null_and_never_a_number(described, schema):
     confidence = described[schema.__name__]["properties"]["confidence"]
     assert confidence.get("default") is None
@@ -23,7 +24,7 @@ def test_an_unmeasured_confidence_is_absent_or_null_and_never_a_number(described
     assert "confidence" not in described[schema.__name__]["required"]
 
 
-@pytest.mark.parametrize("schema", [answers.Answers, answers.QueryEdge, answers.Witness, api.EntityPage, api.Info])
+@pytest.mark.parametrize("schema", [answers.Answers, explained.QueryEdge, explained.Witness, api.EntityPage, api.Info])
 def test_every_field_of_the_json_is_described(described, schema):
     keys = [one.metadata.get("alias", one.name) for one in fields(schema)]
     assert list(described[schema.__name__]["properties"]) == keys

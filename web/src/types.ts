@@ -7,29 +7,13 @@ export interface Cell {
   label: string;
   datatype?: string;
   language?: string;
+  confidence?: number;
 }
 
 /** An entity, relation or type: its IRI and label. */
 export interface NamedEntity {
   entity: string;
   label: string;
-}
-
-/** An exact answer with its row; entity, label and type are those of the row's first value. */
-export interface KnownAnswer {
-  entity: string;
-  label: string;
-  type: string | null;
-  row: Record<string, Cell>;
-}
-
-/** A predicted answer. The confidence is the probability that it is right, only in the mode links. */
-export interface PredictedAnswer {
-  entity: string;
-  label: string;
-  type: string;
-  score: number;
-  confidence?: number;
 }
 
 /** An entity that a variable may stand for. */
@@ -84,18 +68,6 @@ export interface Explanation {
   conditions: string[];
 }
 
-/** All exact answers, then the predicted ones. */
-export interface Answers {
-  variables: string[];
-  known: KnownAnswer[];
-  predicted: PredictedAnswer[];
-  explanation: Explanation;
-  notes: string[];
-  mode: string;
-  seconds: number;
-  target: string;
-}
-
 /** The answer that a witness explains. */
 export interface ExplainedAnswer {
   entity: string;
@@ -131,6 +103,59 @@ export interface Witness {
   witness: VariableBinding[];
   triples: WitnessTriple[];
   notes: string[];
+}
+
+/** An exact answer with its row; entity, label and type are those of the row's first value. */
+export interface KnownAnswer {
+  entity: string;
+  label: string;
+  type: string | null;
+  row: Record<string, Cell>;
+  expected?: Record<string, number>;
+}
+
+/** A predicted answer with its row; entity, label and type are those of the row's first value.
+
+    The confidence is the probability that it is right, only in the mode links.
+     */
+export interface PredictedAnswer {
+  entity: string;
+  label: string;
+  type: string | null;
+  score: number;
+  confidence?: number;
+  row: Record<string, Cell>;
+  expected?: Record<string, number>;
+}
+
+/** The answer to ASK: whether the graph's triples say yes, and the probability of yes. */
+export interface Truth {
+  known: boolean;
+  probability: number;
+}
+
+/** A triple of CONSTRUCT or DESCRIBE; a predicted one has a confidence. */
+export interface AnswerTriple {
+  subject: Cell;
+  predicate: Cell;
+  object: Cell;
+  known: boolean;
+  confidence?: number;
+}
+
+/** All exact answers, then the predicted ones. */
+export interface Answers {
+  variables: string[];
+  known: KnownAnswer[];
+  predicted: PredictedAnswer[];
+  explanation: Explanation;
+  notes: string[];
+  mode: string;
+  seconds: number;
+  target: string;
+  missing_rows?: PredictedAnswer[];
+  truth?: Truth;
+  triples?: AnswerTriple[];
 }
 
 /** What a server allows; a request beyond it is cut or refused. */

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -10,8 +10,9 @@ import torch
 import torch.nn.functional as F
 from numpy.typing import NDArray
 
+from halfgraph.answering.cells import to_json
 from halfgraph.answering.predicted_rows import Ranked, best_entities
-from halfgraph.answering.schema import Answers, KnownAnswer, json_keys, to_json
+from halfgraph.answering.schema import Answers, KnownAnswer
 from halfgraph.prediction.base import map_chunks
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.link_executor import LinkExecutor
@@ -122,9 +123,7 @@ class BatchRanking:
 
 def json_line(answers: Answers) -> str:
     """Return `to_dict` of answers as JSON; known answers that other queries of the batch have too are written once."""
-    values = {key: json.dumps(to_json(getattr(answers, name)), ensure_ascii=False) for name, key in _OTHERS}
-    values["known"] = f"[{', '.join(answer.json for answer in answers.known)}]"
-    return "{" + ", ".join(f'"{key}": {values[key]}' for _, key, _ in json_keys(Answers)) + "}"
-
-
-_OTHERS = [(name, key) for name, key, _ in json_keys(Answers) if name != "known"]
+    values = to_json(replace(answers, known=()))
+    known = f"[{', '.join(answer.json for answer in answers.known)}]"
+    texts = (known if key == "known" else json.dumps(value, ensure_ascii=False) for key, value in values.items())
+    return "{" + ", ".join(f'"{key}": {text}' for key, text in zip(values, texts, strict=True)) + "}"

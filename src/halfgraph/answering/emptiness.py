@@ -13,7 +13,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.schema import EmptyReason, NamedEntity, RelaxedQuery
+from halfgraph.answering.cells import NamedEntity
+from halfgraph.answering.explanation_schema import EmptyReason, RelaxedQuery
 from halfgraph.answering.store_rows import EntityNames, GraphStore, Rows
 from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.query.patterns import Edge, Either, Equals, Not, OfType, Pattern, named_patterns, variables

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from halfgraph.answering.batch import BatchRanking, KnownRows, TextTemplate
 from halfgraph.answering.emptiness import Emptiness
 from halfgraph.answering.explanation import EncodedVariables, Explainer
+from halfgraph.answering.explanation_schema import ExplainedAnswer, Explanation, Witness
 from halfgraph.answering.predicted_rows import PredictedRows
 from halfgraph.answering.reasons import why_not_predicted
-from halfgraph.answering.schema import Answers, ExplainedAnswer, Explanation, PredictedAnswer, Witness
+from halfgraph.answering.schema import Answers, PredictedAnswer
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.errors import HalfgraphError, InputError, QueryError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
@@ -188,7 +189,7 @@ class Engine:
             entities = [NONE if isinstance(rows, HalfgraphError) else rows.entities for rows in known.values()]
             for (index, template, _), ranked in zip(chunk, rank(entities), strict=True):
                 rows, target = known[index], template.reading.target
-                predicted = self.predicted_rows.answers(mode, ranked)
+                predicted = self.predicted_rows.answers(mode, target, ranked)
                 answers[index] = (
                     rows
                     if isinstance(rows, HalfgraphError)

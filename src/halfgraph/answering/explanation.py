@@ -8,7 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from halfgraph.answering import schema
+from halfgraph.answering import explanation_schema as schema
+from halfgraph.answering.cells import NamedEntity, percent
 from halfgraph.answering.predicted_rows import rounded
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.model.encoder import Encoder
@@ -163,7 +164,7 @@ class Explainer:
                 known = probability >= 1
                 ends = (
                     self.names.entity(entity),
-                    schema.NamedEntity(RDF_TYPE, "type"),
+                    NamedEntity(RDF_TYPE, "type"),
                     self.names.type_entity(type_id),
                 )
                 triples.append(schema.WitnessTriple(*ends, known, None if known else self._shown(probability)))
@@ -173,7 +174,7 @@ class Explainer:
         """Say which other entities a variable may stand for, since their ways add to the confidence."""
         notes = []
         for node, ways in bound.others.items():
-            listed = [f"{self.names.entity(entity).label} ({schema.percent(way)})" for entity, way in ways]
+            listed = [f"{self.names.entity(entity).label} ({percent(way)})" for entity, way in ways]
             notes += [f"?{names[node]} may also be {', '.join(listed)}."] if listed and node in names else []
         return notes
 

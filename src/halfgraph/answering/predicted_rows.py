@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from halfgraph.answering.cells import Cell
 from halfgraph.answering.schema import PredictedAnswer
 from halfgraph.answering.store_rows import EntityNames, GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
@@ -76,11 +77,16 @@ class PredictedRows:
             (ranked,) = best_entities(scores, count, [known])
         else:
             (ranked,) = top_entities(torch.from_numpy(scores), count, first=0, without=[known])
-        return self.answers(mode, self._filter(reading, ranked, top))
+        return self.answers(mode, reading.target, self._filter(reading, ranked, top))
 
-    def answers(self, mode: str, ranked: Ranked) -> list[PredictedAnswer]:
-        """Return ranked entities with names, scores and confidences."""
-        return [PredictedAnswer(*self.names.described(number), *self.shown(mode, score)) for number, score in ranked]
+    def answers(self, mode: str, target: str, ranked: Ranked) -> list[PredictedAnswer]:
+        """Return ranked entities with names, scores and confidences, as rows of the target."""
+        predicted = []
+        for number, score in ranked:
+            iri, label, type_name = self.names.described(number)
+            cell = Cell("bnode" if iri.startswith("_:") else "uri", iri, label)
+            predicted.append(PredictedAnswer(iri, label, type_name, *self.shown(mode, score), {target: cell}))
+        return predicted
 
     def shown(self, mode: str, score: float) -> tuple[float, float | None]:
         """Return a score as it is shown, and the confidence: the same number, in the mode that has probabilities."""

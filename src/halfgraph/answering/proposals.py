@@ -8,7 +8,8 @@ from pathlib import Path
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 from halfgraph import __version__
-from halfgraph.answering.schema import NamedEntity, Witness, WitnessTriple
+from halfgraph.answering.cells import NamedEntity
+from halfgraph.answering.explanation_schema import Witness, WitnessTriple
 from halfgraph.errors import FolderError
 from halfgraph.graph.statements import RDF, TYPE
 

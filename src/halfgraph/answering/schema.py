@@ -1,64 +1,23 @@
-"""The answer schema: answers, explanations and witnesses as dataclasses.
+"""The answer schema: the answers to a query as dataclasses.
 
-The JSON, the OpenAPI description and the page's TypeScript types are made from these classes. In a field's metadata,
-`alias` is its key in JSON, and a field that is `optional` has no key if it is None.
+The JSON, the OpenAPI description and the page's TypeScript types are made from these classes and those of
+explanation_schema.py.
 """
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
-from functools import cache, cached_property
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
+from halfgraph.answering.cells import OPTIONAL, Cell, NamedEntity, percent, shown, to_json
+from halfgraph.answering.explanation_schema import Explanation
 from halfgraph.answering.markup import paragraphs, table
 from halfgraph.errors import QueryError
 from halfgraph.prediction.modes import EMBEDDING
-from halfgraph.sparql.results import Binding, Term, entity_term, literal_term, number_term
+from halfgraph.sparql.results import Binding, Term, literal_term, number_term
 
-OPTIONAL = {"optional": True}
 MOST_ROWS = 100  # known answers in a notebook's table
-
-
-@cache
-def json_keys(schema: type) -> list[tuple[str, str, bool]]:
-    """The fields of a schema class: name, key in JSON, and whether a None is left out."""
-    return [
-        (one.name, one.metadata.get("alias", one.name), one.metadata.get("optional", False)) for one in fields(schema)
-    ]
-
-
-def to_json(value: Any) -> Any:
-    """Return a value of the schema as what the json module can write."""
-    if is_dataclass(value) and not isinstance(value, type):
-        pairs = ((key, getattr(value, name), optional) for name, key, optional in json_keys(type(value)))
-        return {key: to_json(item) for key, item, optional in pairs if item is not None or not optional}
-    if isinstance(value, Mapping):
-        return {key: to_json(item) for key, item in value.items()}
-    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-@dataclass(frozen=True)
-class Cell:
-    """One value of a row: an IRI, a literal or a blank node."""
-
-    type: Literal["uri", "literal", "bnode"]
-    value: str
-    label: str
-    datatype: str | None = field(default=None, metadata=OPTIONAL)
-    language: str | None = field(default=None, metadata=OPTIONAL)
-
-    def term(self) -> Term:
-        """Return the value as in SPARQL's JSON results."""
-        is_literal = self.type == "literal"
-        return literal_term(self.value, self.language, self.datatype) if is_literal else entity_term(self.value)
-
-
-@dataclass(frozen=True)
-class NamedEntity:
-    """An entity, relation or type: its IRI and label."""
-
-    entity: str
-    label: str
 
 
 @dataclass(frozen=True)
@@ -67,6 +26,7 @@ class KnownAnswer(NamedEntity):
 
     type: str | None
     row: Mapping[str, Cell]
+    expected: Mapping[str, float] | None = field(default=None, metadata=OPTIONAL)  # of COUNT and SUM, by their column
 
     @cached_property
     def json(self) -> str:
@@ -76,73 +36,35 @@ class KnownAnswer(NamedEntity):
 
 @dataclass(frozen=True)
 class PredictedAnswer(NamedEntity):
-    """A predicted answer. The confidence is the probability that it is right, only in the mode links."""
+    """A predicted answer with its row; entity, label and type are those of the row's first value.
 
-    type: str
+    The confidence is the probability that it is right, only in the mode links.
+    """
+
+    type: str | None
     score: float
     confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
+    row: Mapping[str, Cell] = field(default_factory=dict)
+    expected: Mapping[str, float] | None = field(default=None, metadata=OPTIONAL)  # of COUNT and SUM, by their column
 
 
 @dataclass(frozen=True)
-class LikelyEntity(NamedEntity):
-    """An entity that a variable may stand for."""
+class Truth:
+    """The answer to ASK: whether the graph's triples say yes, and the probability of yes."""
 
-    score: float
-
-
-@dataclass(frozen=True)
-class QueryNode:
-    """A known entity or a variable of the query."""
-
-    id: int
-    role: Literal["anchor", "variable", "target"]
-    name: str
-    entity: str | None
-    type: str | None
-    likely: Sequence[LikelyEntity] = ()
+    known: bool
+    probability: float = field(metadata={"ge": 0, "le": 1})
 
 
 @dataclass(frozen=True)
-class QueryEdge:
-    """A triple pattern in the direction of the walk to the target; `inverse` if the triples point the other way."""
+class AnswerTriple:
+    """A triple of CONSTRUCT or DESCRIBE; a predicted one has a confidence."""
 
-    source: int = field(metadata={"alias": "from"})
-    target: int = field(metadata={"alias": "to"})
-    relation: str
-    label: str
-    inverse: bool
-    attention: float | None = None  # share among the paths that meet, averaged over the heads
-    heads: Sequence[float] | None = None
-    negated: bool = False
-    alternative: bool = False
-
-
-@dataclass(frozen=True)
-class RelaxedQuery:
-    """The query without a part of it: its text, the number of its answers and the first few of them."""
-
-    query: str
-    count: int
-    some: Sequence[NamedEntity]
-
-
-@dataclass(frozen=True)
-class EmptyReason:
-    """Why a query has no exact answer: its smallest part without an answer."""
-
-    part: Sequence[str]
-    query: str
-    without: RelaxedQuery | None
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The query as it was understood, and why it has no exact answer."""
-
-    nodes: Sequence[QueryNode] = ()
-    edges: Sequence[QueryEdge] = ()
-    empty: EmptyReason | None = None
-    conditions: Sequence[str] = ()  # that nodes and edges do not show, as SPARQL
+    subject: Cell
+    predicate: Cell
+    object: Cell
+    known: bool
+    confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
 
 
 @dataclass(frozen=True)
@@ -156,7 +78,10 @@ class Answers:
     notes: Sequence[str] = ()
     mode: str = EMBEDDING
     seconds: float = 0.0
-    target: str = ""  # the variable that predicted answers are of
+    target: str = ""  # the variable that predicted answers are of, if it is one
+    missing_rows: Sequence[PredictedAnswer] | None = field(default=None, metadata=OPTIONAL)  # likely, of an aggregate
+    truth: Truth | None = field(default=None, metadata=OPTIONAL)  # of ASK
+    triples: Sequence[AnswerTriple] | None = field(default=None, metadata=OPTIONAL)  # of CONSTRUCT and DESCRIBE
 
     def to_dict(self) -> dict[str, Any]:
         return to_json(self)
@@ -166,13 +91,13 @@ class Answers:
 
         `annotate` adds the predicted rows, and the columns ?_score, ?_confidence and ?_source to all.
         """
-        known = [{name: cell.term() for name, cell in answer.row.items()} for answer in self.known]
+        known = [_terms(answer.row) for answer in self.known]
         if not annotate:
             return list(self.variables), [*known]
         if taken := {"_score", "_confidence", "_source"} & set(self.variables):
             raise QueryError(f"?{min(taken)} is a column of annotated rows", advice="Rename the variable.")
         rows: list[Binding] = [row | {"_source": literal_term("known")} for row in known]
-        rows += [{self.target: entity_term(answer.entity)} | _annotations(answer) for answer in self.predicted]
+        rows += [_terms(answer.row) | _annotations(answer) for answer in self.predicted]
         return [*self.variables, "_score", "_confidence", "_source"], rows
 
     def table(self, most_known: int, short: Callable[[str], str] = str) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -180,22 +105,34 @@ class Answers:
 
         Then comes the confidence or score, if there are predictions, and for a single variable type and short name.
         """
-        is_single, empty = len(self.variables) == 1, [""] * bool(self.predicted)
+        is_single, empty = len(self.variables) == 1 and not self._expected, [""] * bool(self.predicted)
         score = "confidence" if any(one.confidence is not None for one in self.predicted) else "score"
         head = [
             "",
             *(f"?{name}" for name in self.variables),
+            *(f"expected ?{name}" for name in self._expected),
             *(score for _ in empty),
             *["type", "name"][: 2 * is_single],
         ]
         rows: list[tuple[str, ...]] = []
         for answer in self.known[:most_known]:
-            cells = [answer.row[name].label if name in answer.row else "" for name in self.variables]
-            rows.append(("known", *cells, *empty, *_details(answer, short, is_single)))
+            rows.append(("known", *self._cells(answer), *empty, *_details(answer, short, is_single)))
         for one in self.predicted:
-            cells = [one.label if name == self.target else "" for name in self.variables]
-            rows.append(("predicted", *cells, certainty(one), *_details(one, short, is_single)))
+            rows.append(("predicted", *self._cells(one), certainty(one), *_details(one, short, is_single)))
         return head, rows
+
+    @cached_property
+    def _expected(self) -> list[str]:
+        """The columns that have an expected value."""
+        answers: list[KnownAnswer | PredictedAnswer] = [*self.known, *self.predicted]
+        named = {name for answer in answers for name in answer.expected or ()}
+        return [name for name in self.variables if name in named]
+
+    def _cells(self, answer: KnownAnswer | PredictedAnswer) -> list[str]:
+        """The cells of an answer as text, then its expected values."""
+        expected = answer.expected or {}
+        cells = [shown(answer.row[name]) if name in answer.row else "" for name in self.variables]
+        return [*cells, *(f"{expected[name]:,.2f}" if name in expected else "" for name in self._expected)]
 
     def _repr_html_(self) -> str:
         hidden = len(self.known) - MOST_ROWS
@@ -211,82 +148,15 @@ def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str],
     return answer.type or "", "" if is_literal or not answer.entity else short(answer.entity)
 
 
+def _terms(row: Mapping[str, Cell]) -> dict[str, Term]:
+    return {name: cell.term() for name, cell in row.items()}
+
+
 def _annotations(answer: PredictedAnswer) -> dict[str, Term]:
     terms = {"_score": number_term(answer.score), "_source": literal_term("predicted")}
     return terms if answer.confidence is None else terms | {"_confidence": number_term(answer.confidence)}
 
 
-@dataclass(frozen=True)
-class ExplainedAnswer(NamedEntity):
-    """The answer that a witness explains."""
-
-    type: str | None
-    known: bool
-    score: float | None
-    confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
-    against: str | None = field(default=None, metadata=OPTIONAL)  # why the entity is no answer
-
-    @property
-    def verdict(self) -> str:
-        """Say whether the entity is an answer, and why not."""
-        if self.known or self.against is not None:
-            return f"{self.label} is {'known' if self.known else f'not an answer: {self.against}'}"
-        confidence = "" if self.confidence is None else f", confidence {percent(self.confidence)}"
-        return f"{self.label} is predicted{confidence}"
-
-
-@dataclass(frozen=True)
-class VariableBinding:
-    """The entity that stands for a variable in a witness."""
-
-    variable: str
-    entity: str
-    label: str
-    type: str | None
-
-
-@dataclass(frozen=True)
-class WitnessTriple:
-    """A triple of a witness; the confidence of a missing one is null if the run has no link models."""
-
-    subject: NamedEntity
-    predicate: NamedEntity
-    object: NamedEntity
-    known: bool
-    confidence: float | None = None
-    negated: bool = False
-
-
-@dataclass(frozen=True)
-class Witness:
-    """Why an entity is an answer: an entity for each variable, and the triples that this needs."""
-
-    answer: ExplainedAnswer
-    witness: Sequence[VariableBinding]
-    triples: Sequence[WitnessTriple]
-    notes: Sequence[str] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return to_json(self)
-
-    def _repr_html_(self) -> str:
-        rows = [(status(one), one.subject.label, one.predicate.label, one.object.label) for one in self.triples]
-        return table(("", "subject", "relation", "object"), rows) + paragraphs([self.answer.verdict, *self.notes])
-
-
-def percent(confidence: float) -> str:
-    """Return a confidence as a person reads it: whole percents, but never 0 or 100 for what is uncertain."""
-    return "< 1%" if confidence < 0.01 else "> 99%" if confidence > 0.99 else f"{confidence:.0%}"
-
-
 def certainty(answer: PredictedAnswer) -> str:
     """Return the confidence of an answer as text, or its score if it has none."""
     return f"{answer.score:.3f}" if answer.confidence is None else percent(answer.confidence)
-
-
-def status(triple: WitnessTriple) -> str:
-    """Say whether a triple is in the graph."""
-    if triple.negated:
-        return "in the graph, but excluded" if triple.known else "not in the graph, as required"
-    confidence = "" if triple.confidence is None else f", confidence {percent(triple.confidence)}"
-    return "in the graph" if triple.known else f"missing{confidence}"

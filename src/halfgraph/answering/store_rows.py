@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
 
-from halfgraph.answering.schema import Cell, KnownAnswer, NamedEntity
+from halfgraph.answering.cells import Cell, NamedEntity
+from halfgraph.answering.schema import KnownAnswer
 from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
 from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph

@@ -43,8 +43,9 @@ def query(
 
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """
+    from halfgraph.answering.cells import to_json
     from halfgraph.answering.reasons import why_not_predicted
-    from halfgraph.answering.schema import Answers, to_json
+    from halfgraph.answering.schema import Answers
     from halfgraph.answering.store_rows import EntityNames, GraphStore
     from halfgraph.graph.folder import Graph
     from halfgraph.sparql.prefixes import Prefixes

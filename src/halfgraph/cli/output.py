@@ -13,7 +13,8 @@ from halfgraph.errors import UNSAFE, printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from halfgraph.answering.schema import Answers, EmptyReason, Explanation, QueryEdge, QueryNode, Witness
+    from halfgraph.answering.explanation_schema import EmptyReason, Explanation, QueryEdge, QueryNode, Witness
+    from halfgraph.answering.schema import Answers
 
 LONGEST_CELL, LONGEST_LINE = 300, 3_000  # characters in a table or note, after which a text is cut
 MAX_KNOWN = 20  # known answers in a table
@@ -175,7 +176,7 @@ def _attention(edge: "QueryEdge", heads: bool) -> str:
 
 def print_witness(witness: "Witness") -> None:
     """Print why an entity is an answer, triple by triple."""
-    from halfgraph.answering.schema import status
+    from halfgraph.answering.explanation_schema import status
 
     values = ", ".join(f"{entity.variable} = {printable(entity.label, LONGEST_CELL)}" for entity in witness.witness)
     rows = [(row.subject.label, row.predicate.label, row.object.label, status(row)) for row in witness.triples]

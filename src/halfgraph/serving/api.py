@@ -8,8 +8,9 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from halfgraph.answering.explanation_schema import Witness
 from halfgraph.answering.pool import WorkerPool
-from halfgraph.answering.schema import Answers, Witness
+from halfgraph.answering.schema import Answers
 from halfgraph.prediction.modes import Mode
 from halfgraph.serving.access import CLIENT, AccessRules
 from halfgraph.serving.completion import Completion

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from halfgraph.answering.cells import to_json
 from halfgraph.answering.pool import PoolBusy
-from halfgraph.answering.schema import to_json
 from halfgraph.answering.workers import Message
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.serving.schema import ErrorBody, Fault

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from halfgraph.answering.schema import NamedEntity
+from halfgraph.answering.cells import NamedEntity
 from halfgraph.errors import SettingError
 
 

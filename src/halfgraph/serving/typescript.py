@@ -8,8 +8,9 @@ from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
+from halfgraph.answering import cells, explanation_schema
 from halfgraph.answering import schema as answers
-from halfgraph.answering.schema import json_keys
+from halfgraph.answering.cells import json_keys
 from halfgraph.serving import schema as api
 
 HEADER = "/* The JSON of /api. Generated from the schema by `make types`; do not edit. */\n"
@@ -18,7 +19,12 @@ NAMES = {str: "string", int: "number", float: "number", bool: "boolean", NoneTyp
 
 def typescript() -> str:
     """Return an interface for each class of the schema."""
-    classes = [item for module in (answers, api) for item in vars(module).values() if is_dataclass(item)]
+    classes = [
+        item
+        for module in (cells, explanation_schema, answers, api)
+        for item in vars(module).values()
+        if is_dataclass(item)
+    ]
     return "\n".join([HEADER, *map(_interface, dict.fromkeys(classes))])
 
 
