@@ -90,7 +90,7 @@ def test_a_run_whose_graph_has_moved_says_what_to_pass(run, graph, tmp_path):
     provenance = json.loads((other / "provenance.json").read_text())
     (other / "provenance.json").write_text(json.dumps(provenance | {"graph_path": str(tmp_path / "gone")}))
     (other / "manifest.json").unlink()
-    with pytest.raises(halfgraph.HalfgraphError, match="--graph"):
+    with pytest.raises(halfgraph.HalfgraphError, match="Pass its folder as graph"):
         halfgraph.load(other)
     assert halfgraph.load(other, graph.path).ask(QUERY).predicted
 

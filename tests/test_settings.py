@@ -73,7 +73,7 @@ def test_settings_out_of_their_range_are_refused(given: dict[str, object], said:
 
 
 def test_an_unknown_recipe_is_refused() -> None:
-    with pytest.raises(SettingError, match='--recipe: there is no recipe "fast"'):
+    with pytest.raises(SettingError, match=r'^recipe: there is no recipe "fast"'):
         training_settings("cga", "fast", {})
 
 

@@ -164,7 +164,7 @@ def open_run(run: PathLike, graph: folder.Graph | PathLike | None = None) -> Tra
 def _recorded_path(run: Path) -> Path:
     path = Path(str(read_provenance(run).get("graph_path", "")))
     if not path.is_dir():
-        raise FolderError(run, f"was trained on {path}, which is not there", advice="Pass --graph FOLDER.")
+        raise FolderError(run, f"was trained on {path}, which is not there", advice="Pass its folder as --graph.")
     return path
 
 

@@ -122,7 +122,7 @@ def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> N
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
     types = tmp_path / "types.tsv"
     types.write_text("alpha\tA\nalpa\tA\nunheard of\tB\n")
-    with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*--skip-bad") as refusal:
+    with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*skip_bad") as refusal:
         made(tmp_path, "alpha\tr\tbeta\n", types_file=types)
     assert refusal.value.path == types
     graph = made(tmp_path, "alpha\tr\tbeta\n", types_file=types, skip_bad=True)
@@ -199,7 +199,7 @@ def test_a_base_that_is_none_is_refused(tmp_path: Path, base: str) -> None:
     ("text", "said"),
     [
         ('<http://a.org/a> <http://a.org/age> "3" .\n', "1 literals"),
-        ("<http://a.org/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a.org/B> .\n", "--schema use"),
+        ("<http://a.org/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a.org/B> .\n", "schema use"),
         ("<http://a.org/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.org/B> .\n", "1 types"),
     ],
 )

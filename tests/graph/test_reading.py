@@ -328,7 +328,7 @@ def test_the_format_follows_from_the_file_extension() -> None:
     }
     assert {name: format_of(Path(name)) for name in endings} == endings
     for unknown in ("a", "a.gz", "a.pdf", "a.nt.zip", "-"):
-        with pytest.raises(InputError, match="--format"):
+        with pytest.raises(InputError, match="Pass format"):
             format_of(Path(unknown))
 
 

@@ -87,7 +87,7 @@ def test_a_run_resumed_after_its_end_stays_as_it_is(graph: Graph, tmp_path: Path
 
 
 def test_an_existing_folder_is_not_overwritten(finished: Path, graph: Graph) -> None:
-    with pytest.raises(FolderError, match=r"already exists. Remove it, pass --resume to continue it"):
+    with pytest.raises(FolderError, match=r"already exists. Remove it, pass resume to continue it"):
         start(finished, graph, SETTINGS, 3, resume=False)
 
 
@@ -99,7 +99,7 @@ def test_a_run_begun_with_other_settings_is_refused(
     finished: Path, graph: Graph, section: str, name: str, value: Any
 ) -> None:
     others = {**SETTINGS, section: {**SETTINGS[section], name: value}}
-    with pytest.raises(FolderError, match=r"was started with other settings. Resume with --config"):
+    with pytest.raises(FolderError, match=r"was started with other settings. Resume with config"):
         start(finished, graph, others, 3, resume=True)
     with pytest.raises(FolderError, match="was started with other settings"):
         start(finished, graph, SETTINGS, 4, resume=True)

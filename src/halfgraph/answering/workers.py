@@ -121,7 +121,7 @@ def _serve(link: socket.socket) -> None:
         try:
             ready, handle = load()
         except HalfgraphError as error:
-            _send(link, Message({"error": str(error)}))
+            _send(link, Message({"error": error.for_command_line}))
             return
         if memory is not None:
             bound_memory(memory)

@@ -10,7 +10,7 @@ from typing import Any
 from halfgraph.answering.cells import to_json
 from halfgraph.answering.pool import PoolBusy
 from halfgraph.answering.workers import Message
-from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
+from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName, without_dashes
 from halfgraph.serving.schema import ErrorBody, Fault
 
 JSON = "application/json"
@@ -70,7 +70,7 @@ def problem_of(error: Exception) -> Problem:
         return error
     if isinstance(error, HalfgraphError):
         headers = RETRY if isinstance(error, PoolBusy) else None
-        advice = getattr(error, "advice", None)
+        advice = without_dashes(getattr(error, "advice", None) or "")
         return Problem(_status(error), str(error), advice=advice, headers=headers, source=error)
     traceback.print_exception(error, file=sys.stderr)
     return Problem(500, "Internal error; see the server log")
