@@ -35,7 +35,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     rows, console = list(rows), Console()
     title = "\n".join(printable(line, LONGEST_LINE) for line in title.split("\n"))
     console.print(Text(title, style="bold"), soft_wrap=not console.is_terminal)
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(columns))
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float) for row in rows)
         table.add_column(
