@@ -73,7 +73,16 @@ ROUTES = {  # the methods and the parameters of each
     "/api/entity": (("GET",), ("iri", "limit")),
     "/sign-in": (("POST",), ("token",)),
 }
-NO_PARAMETERS = ("/", "/api/info", "/api/examples", "/api/health", "/metrics", "/api/openapi.json", "/page.js")
+NO_PARAMETERS = (
+    "/",
+    "/api/info",
+    "/api/examples",
+    "/api/health",
+    "/api/health/live",
+    "/metrics",
+    "/api/openapi.json",
+    "/page.js",
+)
 NO_ROUTES = ("/api/", "/nothing", "//", "/.", "/sparql/", "*", "http://evil.example/", "/%2e%2e/%2e%2e/etc/passwd")
 MEDIA = (
     *("application/sparql-query", "application/x-www-form-urlencoded", "application/json", "application/sparql-update"),

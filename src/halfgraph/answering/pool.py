@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from halfgraph.answering.workers import TOO_LARGE, Load, Message, OutOfMemory, WorkerDied, WorkerProcess
 from halfgraph.errors import HalfgraphError, TimeLimit
 
-SPARE = 1  # workers beyond those that one client can hold
+SPARE = 1  # workers beyond those that one client can hold, unless a pool has one client only
 MOST_KILLED = 2  # workers that one job may take down
 LEAST_WAIT = 15.0  # seconds that a job may wait, if its time limit is shorter: workers may have to start
 PAUSE = 1.0  # seconds between attempts to start a worker
@@ -35,8 +35,11 @@ class PoolBusy(HalfgraphError):
 class WorkerPool:
     """Workers of one kind, and the jobs that wait for them."""
 
-    def __init__(self, load: Load, *, size: int, queue: int, seconds: float, memory: int | None) -> None:
+    def __init__(
+        self, load: Load, *, size: int, queue: int, seconds: float, memory: int | None, spare: int = SPARE
+    ) -> None:
         self.load, self.size, self.queue, self.seconds, self.memory = load, size, queue, seconds, memory
+        self.spare = spare
         self.replaced = 0
         self.running: set[asyncio.Task[Message]] = set()
         self._idle: deque[WorkerProcess] = deque()
@@ -44,7 +47,7 @@ class WorkerPool:
         self._held: Counter[str] = Counter()  # workers by client
         self._alive: set[WorkerProcess] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._threads = ThreadPoolExecutor(2 * (size + SPARE) + 1)
+        self._threads = ThreadPoolExecutor(2 * (size + spare) + 1)
         self._stopped = False
 
     @property
@@ -58,7 +61,7 @@ class WorkerPool:
     async def start(self) -> Any:
         """Return what the first worker tells when it is ready; the others start in the background."""
         ready = await self._start()
-        for _ in range(self.size + SPARE - 1):
+        for _ in range(self.size + self.spare - 1):
             self._in_background(self._start_until_ready())
         return ready
 
@@ -188,7 +191,7 @@ class WorkerPool:
         A worker that died before it began the job did not die of it; one that had begun may have.
         """
         killed = 0
-        for _ in range(self.size + SPARE + MOST_KILLED):  # all idle workers may have been killed at once
+        for _ in range(self.size + self.spare + MOST_KILLED):  # all idle workers may have been killed at once
             try:
                 message = await self._in_thread(worker.ask, job, self.seconds)
             except TimeoutError:

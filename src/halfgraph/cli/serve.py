@@ -12,6 +12,7 @@ from halfgraph.cli.output import note
 if TYPE_CHECKING:
     from halfgraph.answering.pool import WorkerPool
     from halfgraph.answering.workers import Handler
+    from halfgraph.graph.folder import Graph
     from halfgraph.serving.access import AccessRules
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.schema import Limits
@@ -41,7 +42,9 @@ def serve(
     ] = None,
     allow_host: HostNames = [],  # noqa: B006
     cors: Origins = [],  # noqa: B006
-    log: Annotated[Literal["plain", "json", "none"], Option(help="Format of the request log on stderr.")] = "plain",
+    log: Annotated[
+        Literal["plain", "json", "none"], Option(help="Format of the log on stderr: a line of text or JSON each.")
+    ] = "plain",
 ) -> None:
     """Serve a trained run over HTTP.
 
@@ -60,8 +63,8 @@ def serve(
     rules = AccessRules.of([host, *allow_host], cors, tokens)
     with listening(host, port) as listener:
         if not tokens and not is_loopback(listener):
-            note(f"halfgraph: warning: anyone who reaches {host} can query the graph. Use --token-file to prevent it.")
-        note(f"halfgraph: opening {run} ...")
+            _tell(log, f"warning: anyone who reaches {host} can query the graph. Use --token-file to prevent it.")
+        _tell(log, f"opening {run} ...")
         load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
         context = partial(_context, pool, run, view, limits, rules)
@@ -69,20 +72,35 @@ def serve(
         run_server(pool, context, limits, listener, log, announce)
 
 
+def _tell(log: str, text: str) -> None:
+    """Print a message on stderr, in the format of the log."""
+    from halfgraph.serving.middleware import json_log, timestamp
+
+    if log == "json":
+        json_log({"time": timestamp(), "message": text})
+    else:
+        note(f"halfgraph: {text}")
+
+
 def _context(
     workers: "WorkerPool", run: Path, view: str, limits: "Limits", rules: "AccessRules", ready: dict[str, Any]
 ) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
-    from halfgraph.graph.folder import Graph
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.completion import Completion
     from halfgraph.serving.description import info
 
-    graph = Graph.open(ready["graph"])
-    if held_out := ready["held_out"]:  # the run's own reader would import torch
-        graph = graph.with_held_out(held_out["count"], held_out["seed"])
+    graph = served_graph(ready)
     described = info(graph, run, view, ready["modes"], limits)
     return AppContext(workers, limits, Completion.of(graph, view), described, rules, (str(run), ready["graph"]))
+
+
+def served_graph(ready: dict[str, Any]) -> "Graph":
+    """Open the graph that a worker has opened; the run's own reader would import torch."""
+    from halfgraph.graph.folder import Graph
+
+    graph, held_out = Graph.open(ready["graph"]), ready["held_out"]
+    return graph if held_out is None else graph.with_held_out(held_out["count"], held_out["seed"])
 
 
 def open_worker(

@@ -50,7 +50,9 @@ class WorkerContext:
 Job = Mapping[str, Any]
 
 
-def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
+def open_context(
+    load: Callable[[], Engine], limits: Limits, tasks: "Tasks | None" = None
+) -> tuple[dict[str, Any], Handler]:
     """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
     import torch
 
@@ -61,13 +63,15 @@ def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, 
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
     graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
-    return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
+    return {**graph, "modes": engine.predictors.available}, lambda job: handle(
+        context, job, TASKS if tasks is None else tasks
+    )
 
 
-def handle(context: WorkerContext, job: Job) -> Message:
+def handle(context: WorkerContext, job: Job, tasks: "Tasks") -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
     try:
-        reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
+        reply = _bounded(tasks[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
@@ -83,7 +87,7 @@ def _bounded(reply: Reply, megabytes: int) -> Reply:
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
     """The exact answer to any query that the store can answer."""
-    query = _query(context, job["query"])
+    query = parsed_query(context, job["query"])
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = columns(query, [variable.value for variable in result.variables])
@@ -111,7 +115,7 @@ def _cut(count: int, limit: int) -> dict[str, str]:
 
 def predict(context: WorkerContext, job: Job) -> Reply:
     """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
-    query = _query(context, job["query"])
+    query = parsed_query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
     if not isinstance(query, Select):
@@ -139,7 +143,7 @@ def _with_note(reply: Reply, note: str) -> Reply:
 
 def ask(context: WorkerContext, job: Job) -> Reply:
     """Known and predicted answers with an explanation, as JSON; known rows beyond the limit are left out."""
-    _query(context, job["query"])
+    parsed_query(context, job["query"])
     answers = _ask_engine(context, job, explain=True)
     count, limit = len(answers.known), context.limits.rows
     if count > limit:
@@ -155,7 +159,7 @@ def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
 
 def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
-    _query(context, job["query"])
+    parsed_query(context, job["query"])
     return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
 
 
@@ -202,7 +206,7 @@ def counts(context: WorkerContext) -> dict[str, int]:
     return {"triples": len(context.engine.store.local), **sizes}
 
 
-def _query(context: WorkerContext, text: str) -> Query:
+def parsed_query(context: WorkerContext, text: str) -> Query:
     """Parse a query; refuse one that is too long, an update, not SPARQL, or that calls other servers."""
     limit = context.limits.query
     if len(text) > limit:
@@ -230,7 +234,8 @@ def _graphs(iris: Sequence[str] | None) -> list[NamedNode]:
         raise Problem(400, f"the name of a graph is not an IRI: {error}") from error
 
 
-TASKS: dict[str, Callable[[WorkerContext, Job], Reply]] = {
+Tasks = Mapping[str, Callable[[WorkerContext, Job], Reply]]
+TASKS: Tasks = {
     "sparql": sparql,
     "predict": predict,
     "ask": ask,
