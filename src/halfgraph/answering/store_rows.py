@@ -11,28 +11,47 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
+from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, QueryTriples, RdfFormat, Store, parse
 
 from halfgraph.answering.cells import Cell, NamedEntity
 from halfgraph.answering.schema import KnownAnswer
 from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
 from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.statements import RDFS
 from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.types import UNTYPED
 from halfgraph.graph.vocabulary import local_name
+from halfgraph.query.rows import Domain, Value
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import RDF_TYPE, Ask, Iri, Select, Triple, Variable, columns, select
+from halfgraph.sparql.results import Binding, Term, store_term
+from halfgraph.sparql.syntax_tree import (
+    RDF_TYPE,
+    Ask,
+    Construct,
+    Describe,
+    Iri,
+    PathOperation,
+    Query,
+    Select,
+    Triple,
+    Variable,
+    columns,
+    select,
+)
 from halfgraph.sparql.writer import write
 
 MOST_CACHED = 100_000  # names
+IS_A_SUBCLASS = PathOperation("/", (Iri(RDF_TYPE), PathOperation("*", (Iri(RDFS + "subClassOf"),))))
 
 
 def query_json(store: Store, text: str, form: QueryResultsFormat = QueryResultsFormat.JSON) -> bytes:
-    """Return the store's answer to a SELECT or ASK query as SPARQL JSON results, or in another format."""
+    """Return the store's answer to a query: SPARQL JSON results, or another format; triples as N-Triples."""
     result: Any = None
     try:
         result = store.query(text)
+        if isinstance(result, QueryTriples):
+            return result.serialize(format=RdfFormat.N_TRIPLES) or b""
         assert isinstance(result, QueryBoolean | QuerySolutions)
         return result.serialize(format=form) or b""
     except (SyntaxError, RuntimeError) as error:
@@ -96,7 +115,7 @@ class Rows:
     """The rows of a SELECT query as in SPARQL's JSON results."""
 
     variables: Sequence[str]
-    bindings: Sequence[Mapping[str, Mapping[str, str]]]
+    bindings: Sequence[Binding]
 
 
 @dataclass(frozen=True)
@@ -121,9 +140,17 @@ class GraphStore:
         """The store, opened in a process that can be killed."""
         return TimedStore(store_folder(self.graph, self.view))
 
-    def _json(self, query: Select | Ask, limit: float | None) -> Any:
+    def _bytes(self, query: Query, limit: float | None) -> bytes:
         text = write(query)
-        return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
+        return query_json(self.local, text) if limit is None else self.timed.query_json(text, limit)
+
+    def _json(self, query: Select | Ask, limit: float | None) -> Any:
+        return json.loads(self._bytes(query, limit))
+
+    def triples(self, query: Construct | Describe) -> list[tuple[Term, Term, Term]]:
+        """Return the triples of a query, their terms as in SPARQL's JSON results."""
+        quads = parse(self._bytes(query, self.time_limit), format=RdfFormat.N_TRIPLES)
+        return [(store_term(quad.subject), store_term(quad.predicate), store_term(quad.object)) for quad in quads]
 
     def rows(self, query: Select) -> Rows:
         results = self._json(query, self.time_limit)
@@ -143,13 +170,23 @@ class GraphStore:
 
     def members(self, type_id: int) -> NDArray[np.int64]:
         """Return the entities that the store gives a type."""
-        pattern = Triple(Variable("x"), Iri(RDF_TYPE), Iri(self.graph.namer.iri(self.graph.types.names[type_id])))
-        rows = self.rows(select([pattern], ["x"], distinct=True))
+        return self.members_of(self.graph.namer.iri(self.graph.types.names[type_id]))
+
+    def members_of(self, iri: str, *, subclasses: bool = False) -> NDArray[np.int64]:
+        """Return the entities that the store gives a class, or optionally one of its subclasses."""
+        path = IS_A_SUBCLASS if subclasses else Iri(RDF_TYPE)
+        rows = self.rows(select([Triple(Variable("x"), path, Iri(iri))], ["x"], distinct=True))
         values = (
             f"_:{row['x']['value']}" if row["x"]["type"] == "bnode" else row["x"]["value"] for row in rows.bindings
         )
         found = (self.graph.find_entity(value, or_name=True) for value in values)
         return np.array([number for number in found if number is not None], dtype=np.int64)
+
+    @cached_property
+    def classes(self) -> list[str]:
+        """The IRIs of all classes that something has."""
+        rows = self.rows(select([Triple(Variable("x"), Iri(RDF_TYPE), Variable("c"))], ["c"], distinct=True))
+        return sorted(row["c"]["value"] for row in rows.bindings if row["c"]["type"] == "uri")
 
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query; `seconds` is a time limit for this query."""
@@ -222,18 +259,37 @@ class EntityNames:
         numbers = {self.find(cell.value) for cell in cells if cell is not None and cell.type != "literal"}
         return np.array(sorted(number for number in numbers if number is not None), dtype=np.int32)
 
-    def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> KnownAnswer:
-        row = {name: self._cell(binding[name]) for name in variables if name in binding}
+    def _known(self, variables: Sequence[str], binding: Binding) -> KnownAnswer:
+        row = self.row(variables, binding)
+        return KnownAnswer(*self.head_of(row), row)
+
+    def row(self, variables: Sequence[str], binding: Binding) -> dict[str, Cell]:
+        """Return the cells of a row that are bound."""
+        return {name: self.cell(binding[name]) for name in variables if name in binding}
+
+    def head_of(self, row: Mapping[str, Cell]) -> tuple[str, str, str | None]:
+        """Return value, label and type of the first cell of a row."""
         first = next(iter(row.values()), Cell("literal", "", ""))
         number = None if first.type == "literal" else self.find(first.value)
-        return KnownAnswer(first.value, first.label, None if number is None else self.described(number)[2], row)
+        return first.value, first.label, None if number is None else self.described(number)[2]
 
-    def _cell(self, term: Mapping[str, Any]) -> Cell:
+    def iri(self, value: Value, domain: Domain) -> str | None:
+        """Return the IRI of an entity, relation or class, or the name _:b of a blank node; None for None."""
+        match value:
+            case int() if domain == "relation":
+                return self.relation(value).entity
+            case int():
+                return self.described(value)[0]
+        return value
+
+    def cell(self, term: Term) -> Cell:
+        """Return a term of SPARQL's JSON results with its label."""
         if term["type"] == "literal":
             return Cell("literal", term["value"], term["value"], term.get("datatype"), term.get("xml:lang"))
         if term["type"] == "triple":  # SPARQL 1.2: a quoted triple
             return Cell("literal", json.dumps(term["value"]), "a triple")
         value = f"_:{term['value']}" if term["type"] == "bnode" else term["value"]
-        number = self.find(value)
-        label = local_name(value) if number is None else self.described(number)[1]
-        return Cell(term["type"], value, label)
+        if (number := self.find(value)) is not None:
+            return Cell(term["type"], value, self.described(number)[1])
+        relation = self.graph.find_relation(value)
+        return Cell(term["type"], value, local_name(value) if relation is None else self.relation(relation).label)

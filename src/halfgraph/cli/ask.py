@@ -104,7 +104,10 @@ def ask(
     mode: Annotated[Mode | None, Option(help="How answers are predicted (default: links, if the run has it).")] = None,
     min_confidence: Annotated[float | None, Option(help="Hide predictions below this confidence (0 to 1).")] = None,
     missing: Missing = None,
-    explain: Annotated[str | None, Option(metavar="ENTITY", help="Explain why this entity is an answer.")] = None,
+    explain: Annotated[
+        str | None,
+        Option(metavar="ENTITY", help="Explain why this entity, or a row such as '?x=:A ?y=:B', is an answer."),
+    ] = None,
     heads: Annotated[bool, Option("--heads", help="Show the attention weights of every head.")] = False,
     missing_as: Annotated[
         Path | None, Option(metavar="FILE.nq", help="Write the missing triples behind the predictions as N-Quads.")
@@ -148,7 +151,7 @@ def ask(
         return
     text = _sparql_text(sparql or "-")
     if explain is not None:
-        witness = engine.explain(text, explain, mode=mode)
+        witness = engine.explain(text, _explained(explain), mode=mode)
         print_json(witness.to_dict()) if json else print_witness(witness)
         return
     answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence)
@@ -160,6 +163,13 @@ def ask(
         print_json(answers.to_dict())
     else:
         print_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
+
+
+def _explained(text: str) -> str | dict[str, str]:
+    """Return the entity to explain, or the row: `?x=:A ?y=:B`."""
+    pairs = [part.partition("=") for part in text.split()]
+    is_row = all(name.startswith("?") and value for name, _, value in pairs)
+    return {name[1:]: value for name, _, value in pairs} if is_row and pairs else text
 
 
 def _refuse_conflicts(given: set[str]) -> None:
@@ -175,7 +185,8 @@ def _refuse_conflicts(given: set[str]) -> None:
 def _write_missing(engine: "Engine", run: Path, text: str, answers: "Answers", path: Path) -> None:
     from halfgraph.answering.proposals import write_proposed
 
-    witnesses = [engine.explain(text, answer.entity, mode=answers.mode) for answer in answers.predicted]
+    rows = [{name: cell.value for name, cell in answer.row.items()} for answer in answers.predicted]
+    witnesses = [engine.explain(text, row, mode=answers.mode) for row in rows]
     count = write_proposed(path, witnesses, str(run), text)
     note(f"{count:,} missing triple{'s' * (count != 1)} written to {path}")
 
@@ -184,6 +195,8 @@ def _print_results(answers: "Answers", name: str, annotate: bool) -> None:
     """Print the rows in a W3C format, predicted ones only if they are annotated as such."""
     from halfgraph.sparql.results import results_format, write_results
 
+    if answers.truth is not None or answers.triples is not None:
+        raise SettingError("--format", "writes the rows of a SELECT query", advice="Leave it out, or pass --json.")
     sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(name)).decode())
     count = len(answers.predicted)
     if count and not annotate:

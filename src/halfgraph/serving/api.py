@@ -56,11 +56,18 @@ class AskRequest(Parameters):
 
 
 class ExplainRequest(Parameters):
-    """A query and one of its answers."""
+    """A query and one of its answers: an entity, or for several variables a row."""
 
     query: str = QUERY
-    entity: str = Field(min_length=1, max_length=10_000, description="The IRI of the answer.")
+    entity: str | None = Field(None, min_length=1, max_length=10_000, description="The IRI of the answer.")
+    row: dict[str, str] | None = Field(None, max_length=100, description="The IRI of each variable.")
     mode: Mode | None = None
+
+    @model_validator(mode="after")
+    def _refuse_both(self) -> "ExplainRequest":
+        if (self.entity is None) == (self.row is None):
+            raise Problem(400, "a request to explain needs either an entity or a row", advice="Pass one of them.")
+        return self
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.schema import Answers
+from halfgraph.answering.proposals import triple_quads
+from halfgraph.answering.schema import Answers, AnswerTriple
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
 from halfgraph.errors import InputError, UnknownName
@@ -25,7 +26,6 @@ from halfgraph.sparql.syntax_tree import (
     Filter,
     Iri,
     Query,
-    Select,
     Triple,
     Update,
     Variable,
@@ -35,6 +35,7 @@ from halfgraph.sparql.syntax_tree import (
 from halfgraph.sparql.writer import write
 
 NOTE = "X-Halfgraph-Note"
+PROBABILITY = "X-Halfgraph-Probability"  # that the answer to ASK is yes
 CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
 MOST_LITERALS = 100  # on the page of an entity
 
@@ -114,17 +115,27 @@ def predict(context: WorkerContext, job: Job) -> Reply:
     query = _query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
-    if not isinstance(query, Select):
-        return _exact(context, job, f"{type(query).__name__.upper()} has no answers to rank")
     try:
         answers = _ask_engine(context, job, explain=False)
     except UnknownName as error:  # by the standard, an unknown name gives no row
         return _exact(context, job, str(error))
+    if answers.truth is not None:
+        reply = _with_note(sparql(context, job), " ".join(answers.notes))
+        return replace(reply, headers={**reply.headers, PROBABILITY: f"{answers.truth.probability:g}"})
+    if answers.triples is not None:
+        return _with_note(_predicted_graph(answers.triples, job), " ".join(answers.notes))
     limit = context.limits.rows
     cut = replace(answers, known=answers.known[:limit])
     reply = _table(*cut.rows(annotate=True), limit + len(answers.predicted), job)
     reply = replace(reply, headers={**reply.headers, **_cut(len(answers.known), limit)})
     return _with_note(reply, " ".join(answers.notes))
+
+
+def _predicted_graph(triples: Sequence[AnswerTriple], job: Job) -> Reply:
+    """The known triples, and each predicted one as an rdf:Statement with its confidence, which does not assert it."""
+    rdf_format, media = graph_format(job["accept"], job["format"])
+    quads = [quad for number, triple in enumerate(triples) for quad in triple_quads(triple, number)]
+    return Reply(serialize(quads, format=rdf_format) or b"", media)
 
 
 def _exact(context: WorkerContext, job: Job, reason: str) -> Reply:
@@ -156,7 +167,7 @@ def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
 def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
     _query(context, job["query"])
-    return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
+    return Reply(as_json(context.engine.explain(job["query"], job["entity"] or job["row"], mode=job["mode"])))
 
 
 def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
