@@ -13,6 +13,7 @@ LONGEST = 100_000  # characters
 MOST_PATTERNS = 200
 DEEPEST = 20  # brackets in brackets
 MOST_CHOICES = 32  # queries that one with alternatives is expanded into
+MOST_BRANCHES = 64  # conjunctions that a query for rows is expanded into
 _CASTS = """
 string boolean integer decimal float double date time dateTime duration dayTimeDuration yearMonthDuration gYear
 gYearMonth gMonthDay gDay gMonth
@@ -91,6 +92,10 @@ two classes: {name} has two types, {first} and {second}, and predictions know on
     Keep one of them.
 untied: {name} is not connected to any known entity{through}, so it cannot be predicted
     Add a pattern that connects it to an entity, or remove it.
+nothing uncertain: the query asks only for literals and computed values, which are not predicted
+    Add a pattern with a relation between entities, or with a type.
+VALUES after groups: VALUES after the query names a variable that is no key of its groups
+    Write VALUES between the braces of the WHERE clause.
 unconnected: {name} is not connected to ?{target}, the selected variable
     Add a pattern that leads from it to ?{target}, or remove it.
 """
