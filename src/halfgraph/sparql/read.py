@@ -1,7 +1,7 @@
 """Read a SPARQL text: parsed, checked, and translated to the query that it asks of a graph."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Query
 from halfgraph.sparql.filters import as_group, conditions, split_tests
+from halfgraph.sparql.label_service import with_labels
 from halfgraph.sparql.normalise import Among, Items, Test, Without, is_internal, normalise, variables_of
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import Prefixes
@@ -55,7 +56,8 @@ def request_of(text: str, graph: Graph) -> Request:
 
 @lru_cache(maxsize=256)
 def _request(text: str, namespaces: tuple[tuple[str, str], ...], base: str) -> Request:
-    request = parse(text, Prefixes(dict(namespaces), base))
+    parsed = parse(text, Prefixes(dict(namespaces), base))
+    request = replace(parsed, tree=with_labels(parsed.tree))
     refuse_forbidden(request.tree, request.source)
     return request
 
