@@ -9,6 +9,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Query
 from halfgraph.sparql.filters import as_group, conditions, split_tests
+from halfgraph.sparql.label_service import with_labels
 from halfgraph.sparql.normalise import Among, Items, Test, Without, is_internal, normalise, variables_of
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import Prefixes
@@ -56,7 +57,8 @@ def request_of(text: str, graph: Graph) -> Request:
 
 @lru_cache(maxsize=256)
 def _request(text: str, namespaces: tuple[tuple[str, str], ...], base: str) -> Request:
-    request = parse(text, Prefixes(dict(namespaces), base))
+    parsed = parse(text, Prefixes(dict(namespaces), base))
+    request = replace(parsed, tree=with_labels(parsed.tree))
     refuse_forbidden(request.tree, request.source)
     return request
 
