@@ -115,7 +115,7 @@ class RowAnswers:
             return
         named = [terms for terms in rows if not any(value and value.startswith("_:") for value in terms)]
         for first in range(0, len(named), AT_ONCE):
-            values = [tuple(value and Iri(value) for value in terms) for terms in named[first : first + AT_ONCE]]
+            values = [tuple(map(_iri, terms)) for terms in named[first : first + AT_ONCE]]
             for binding in self.store.rows(completed(reading, branch, values)).bindings:
                 terms = tuple(binding[name]["value"] if name in binding else None for name in branch.variables)
                 yield Solution(binding, rows[terms].ways)
@@ -150,12 +150,14 @@ class RowAnswers:
 
 def _syntax(term: Term | None) -> Iri | Literal | None:
     """Return a term for VALUES; a blank node cannot be named and is left open."""
-    match term:
-        case {"type": "uri", "value": str(iri)}:
-            return Iri(iri)
-        case {"type": "literal", "value": str(value)}:
-            return Literal(value, term.get("datatype"), term.get("xml:lang"))
-    return None
+    if term is None or term["type"] not in ("uri", "literal"):
+        return None
+    value = str(term["value"])
+    return Iri(value) if term["type"] == "uri" else Literal(value, term.get("datatype"), term.get("xml:lang"))
+
+
+def _iri(value: str | None) -> Iri | None:
+    return None if value is None else Iri(value)
 
 
 def is_free(reading: RowReading, branch: Branch) -> bool:

@@ -10,14 +10,13 @@ from halfgraph.answering.forms import TripleAnswers, described_names
 from halfgraph.answering.reasons import why_not_predicted
 from halfgraph.answering.row_answers import RowAnswers
 from halfgraph.answering.row_drawing import draw
+from halfgraph.answering.row_explanation import RowExplainer
 from halfgraph.answering.schema import Answers, AnswerTriple, Truth
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.prediction.modes import LINKS
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.row_reading import RowReading, read_rows
-from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Select, Variable
-
-Unreadable = SparqlError | UnknownName
+from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Group, Iri, Select, Triple, Variable
 
 
 @dataclass(frozen=True)
@@ -61,18 +60,30 @@ class RowEngine:
         answers = replace(answers, target=target, explanation=self.explanation(reading))
         if reading.is_aggregated:
             more = aggregate(self.rows, reading, found.variables, known, top)
-            notes = [*reading.notes, *more.notes]
+            notes = [*self._notes(reading), *more.notes]
             return replace(
                 answers, known=more.known, predicted=more.predicted, missing_rows=more.missing_rows, notes=notes
             )
         predicted, notes = self.rows.predict(reading, found.variables, known, top)
-        return replace(answers, predicted=predicted, notes=[*reading.notes, *notes])
+        return replace(answers, predicted=predicted, notes=[*self._notes(reading), *notes])
+
+    def _notes(self, reading: RowReading) -> list[str]:
+        """Return the notes of a reading; a name that is no relation is one only if the store does not have it."""
+        ends = Variable("s"), Variable("o")
+        unknown = [
+            error
+            for error in reading.predicates
+            if not self.rows.store.holds(Ask(Group((Triple(ends[0], Iri(error.iri), ends[1]),))))
+        ]
+        return [*reading.notes, *map(str, unknown)]
 
     def explanation(self, reading: RowReading) -> Explanation:
         """Return the drawing of the first branch, and the conditions that it does not show."""
         branch = reading.branches[0]
         nodes, edges = draw(self.rows.names, branch.conjunction, branch.variables)
-        return Explanation(nodes, edges, None, reading.conditions)
+        short = Prefixes.of(self.rows.names.graph).short
+        conditions = [write(element, short) for element in branch.rest.elements if not any(candidate_rows(element))]
+        return Explanation(nodes, edges, None, conditions)
 
     def _ask(self, request: Request, tree: Ask) -> Answers:
         is_known = self.rows.store.holds(tree)
@@ -82,7 +93,14 @@ class RowEngine:
             return replace(answers, notes=[f"No predictions: {reading}"])
         truth, notes = self.rows.truth(reading, is_known=is_known)
         explanation = self.explanation(reading)
-        return replace(answers, truth=truth, explanation=explanation, notes=[*reading.notes, *notes])
+        return replace(answers, truth=truth, explanation=explanation, notes=[*self._notes(reading), *notes])
+
+    def explain(self, request: Request, answer: str | Mapping[str, str]) -> Witness:
+        """Explain the best row with an entity, or a row with the entity of each variable, by its best way."""
+        reading = self._reading(request, has_rows=False)
+        if isinstance(reading, str):
+            raise QueryError(f"this query has no predictions to explain: {reading}")
+        return RowExplainer(self.rows).explain(reading, answer)
 
     def _known_triples(self, tree: Construct | Describe) -> list[AnswerTriple]:
         cell = self.rows.names.cell
@@ -98,7 +116,7 @@ class RowEngine:
         before = [(one.subject, one.predicate, one.object) for one in known]
         predicted, notes = TripleAnswers(self.rows).constructed(tree, reading, before, top)
         explanation = self.explanation(reading)
-        return replace(answers, triples=[*known, *predicted], explanation=explanation, notes=[*reading.notes, *notes])
+        return replace(answers, triples=[*known, *predicted], explanation=explanation, notes=[*self._notes(reading), *notes])
 
     def _describe(self, tree: Describe, top: int) -> Answers:
         known = self._known_triples(tree)

@@ -112,7 +112,7 @@ def _cut(count: int, limit: int) -> dict[str, str]:
 
 def predict(context: WorkerContext, job: Job) -> Reply:
     """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
-    query = _query(context, job["query"])
+    _query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
     try:

@@ -1,0 +1,76 @@
+"""The witness of a row: an entity for each variable of its most probable way, and the triples that this needs."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from halfgraph.answering.cells import NamedEntity
+from halfgraph.answering.explanation_schema import ExplainedAnswer, VariableBinding, Witness, WitnessTriple
+from halfgraph.answering.predicted_rows import rounded
+from halfgraph.answering.row_answers import RowAnswers
+from halfgraph.errors import QueryError
+from halfgraph.graph.vocabulary import local_name
+from halfgraph.prediction.row_executor import RowWitness
+from halfgraph.query.rows import Domain, Given, Value
+from halfgraph.sparql.row_reading import Branch, RowReading
+from halfgraph.sparql.syntax_tree import RDF_TYPE
+
+
+@dataclass(frozen=True)
+class RowExplainer:
+    """Explains rows."""
+
+    rows: RowAnswers
+
+    def explain(self, reading: RowReading, answer: str | Mapping[str, str]) -> Witness:
+        """Return the witness of a row, or of the best row with an entity."""
+        found = [
+            (witness, branch, given)
+            for branch in reading.branches
+            for given in self._givens(reading, branch, answer)
+            if (witness := self._best(reading, branch, given)) is not None
+        ]
+        if not found:
+            raise QueryError("no row of the query has this answer", advice="Explain a row that `ask` shows.")
+        witness, branch, given = max(found, key=lambda one: one[0].probability)
+        return self._described(reading, branch, witness, given)
+
+    def _givens(self, reading: RowReading, branch: Branch, answer: str | Mapping[str, str]) -> Iterator[Given]:
+        """Yield the values that the row must have: those of a row, or an entity for one variable after another."""
+        if isinstance(answer, str):
+            number = self.rows.names.resolve(answer)
+            names = [name for name in branch.variables if reading.domains.get(name, "entity") == "entity"]
+            yield from (Given((name,), ((number,),)) for name in names)
+            return
+        pairs = {name: text for name, text in answer.items() if name in branch.variables}
+        if pairs:
+            values = tuple(self._value(text, reading.domains.get(name, "entity")) for name, text in pairs.items())
+            yield Given(tuple(pairs), (values,))
+
+    def _value(self, text: str, domain: Domain) -> Value:
+        names = self.rows.names
+        match domain:
+            case "entity":
+                return names.resolve(text)
+            case "relation":
+                return names.resolve_relation(text)
+        return names.full_iri(text)
+
+    def _best(self, reading: RowReading, branch: Branch, given: Given) -> RowWitness | None:
+        limited = replace(branch, conjunction=(*branch.conjunction, given))
+        return self.rows.executor.witness(reading.query(limited))
+
+    def _described(self, reading: RowReading, branch: Branch, witness: RowWitness, given: Given) -> Witness:
+        names, domains = self.rows.names, reading.domains
+        values = {name: value for name, value in witness.values.items() if value is not None}
+        bindings = [
+            VariableBinding(f"?{name}", *self._name(value, domains.get(name, "entity")))
+            for name, value in values.items()
+            if name not in given.variables
+        ]
+        triples = [*self._links(witness), *self._types(witness)]
+        known = all(triple.known or triple.negated for triple in triples)
+        first = next(iter(given.variables))
+        head = self._name(values[first], domains.get(first, "entity"))
+        probability = rounded(witness.probability)
+        shown = (1.0, None) if known else (probability, probability)
+        return Witness(ExplainedAnswer(*head, known, *shown), bindings, triples)
