@@ -77,7 +77,9 @@ triples = st.one_of(
     st.builds("{} {} [ {} {} ] .".format, terms, relations, relations | st.just(":label"), terms | literal_variables),
 )
 expressions = st.one_of(
-    st.builds("{} {} {}".format, any_variable, st.sampled_from(["=", "!=", "<"]), any_variable | entities | st.just("1")),
+    st.builds(
+        "{} {} {}".format, any_variable, st.sampled_from(["=", "!=", "<"]), any_variable | entities | st.just("1")
+    ),
     st.builds("BOUND({})".format, any_variable),
     st.builds("!BOUND({})".format, any_variable),
     st.builds("{} IN ({}, {})".format, any_variable, entities, entities),

@@ -116,7 +116,9 @@ class RowEngine:
         before = [(one.subject, one.predicate, one.object) for one in known]
         predicted, notes = TripleAnswers(self.rows).constructed(tree, reading, before, top)
         explanation = self.explanation(reading)
-        return replace(answers, triples=[*known, *predicted], explanation=explanation, notes=[*self._notes(reading), *notes])
+        return replace(
+            answers, triples=[*known, *predicted], explanation=explanation, notes=[*self._notes(reading), *notes]
+        )
 
     def _describe(self, tree: Describe, top: int) -> Answers:
         known = self._known_triples(tree)

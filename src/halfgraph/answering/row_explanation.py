@@ -1,16 +1,17 @@
 """The witness of a row: an entity for each variable of its most probable way, and the triples that this needs."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from halfgraph.answering.cells import NamedEntity
 from halfgraph.answering.explanation_schema import ExplainedAnswer, VariableBinding, Witness, WitnessTriple
 from halfgraph.answering.predicted_rows import rounded
 from halfgraph.answering.row_answers import RowAnswers
-from halfgraph.errors import QueryError
+from halfgraph.errors import QueryError, UnknownName
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.prediction.row_executor import RowWitness
 from halfgraph.query.rows import Domain, Given, Value
+from halfgraph.sparql.results import entity_term
 from halfgraph.sparql.row_reading import Branch, RowReading
 from halfgraph.sparql.syntax_tree import RDF_TYPE
 
@@ -47,13 +48,16 @@ class RowExplainer:
             yield Given(tuple(pairs), (values,))
 
     def _value(self, text: str, domain: Domain) -> Value:
-        names = self.rows.names
+        names, iris = self.rows.names, self.rows.names.iris_of(text)
         match domain:
             case "entity":
                 return names.resolve(text)
-            case "relation":
-                return names.resolve_relation(text)
-        return names.full_iri(text)
+            case "class":
+                return iris[0]
+        relation = next((number for iri in iris if (number := names.graph.find_relation(iri)) is not None), None)
+        if relation is None:
+            raise UnknownName(text, what="relation")
+        return relation
 
     def _best(self, reading: RowReading, branch: Branch, given: Given) -> RowWitness | None:
         limited = replace(branch, conjunction=(*branch.conjunction, given))
@@ -74,3 +78,23 @@ class RowExplainer:
         probability = rounded(witness.probability)
         shown = (1.0, None) if known else (probability, probability)
         return Witness(ExplainedAnswer(*head, known, *shown), bindings, triples)
+
+    def _name(self, value: Value, domain: Domain) -> tuple[str, str, str | None]:
+        """Return IRI, label and type of a value."""
+        iri = self.rows.names.iri(value, domain) or ""
+        return self.rows.names.head_of({"": self.rows.names.cell(entity_term(iri))})
+
+    def _links(self, witness: RowWitness) -> Iterator[WitnessTriple]:
+        names = self.rows.names
+        for step in witness.steps:
+            ends = names.entity(step.head), names.entity(step.tail)
+            subject, object_ = reversed(ends) if step.relation & 1 else ends
+            confidence = None if step.known else rounded(step.probability)
+            yield WitnessTriple(subject, names.relation(step.relation), object_, step.known, confidence, step.negated)
+
+    def _types(self, witness: RowWitness) -> Iterator[WitnessTriple]:
+        is_a = NamedEntity(RDF_TYPE, "type")
+        for one in witness.memberships:
+            entity, class_ = self.rows.names.entity(one.entity), NamedEntity(one.iri, local_name(one.iri))
+            confidence = None if one.known else rounded(one.probability)
+            yield WitnessTriple(entity, is_a, class_, one.known, confidence, one.negated)
