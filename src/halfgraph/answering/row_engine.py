@@ -1,22 +1,24 @@
 """Answers to queries that are no query tree: rows of several variables, aggregates, ASK, CONSTRUCT and DESCRIBE."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from halfgraph.answering.aggregates import aggregate
-from halfgraph.answering.explanation_schema import (
-    Explanation,
-)
+from halfgraph.answering.explanation_schema import Explanation, Witness
 from halfgraph.answering.forms import TripleAnswers, described_names
 from halfgraph.answering.reasons import why_not_predicted
 from halfgraph.answering.row_answers import RowAnswers
 from halfgraph.answering.row_drawing import draw
 from halfgraph.answering.row_explanation import RowExplainer
 from halfgraph.answering.schema import Answers, AnswerTriple, Truth
-from halfgraph.errors import SparqlError, UnknownName
+from halfgraph.errors import QueryError, SparqlError, UnknownName
 from halfgraph.prediction.modes import LINKS
 from halfgraph.sparql.parse import Request
+from halfgraph.sparql.prefixes import Prefixes
+from halfgraph.sparql.row_groups import candidate_rows
 from halfgraph.sparql.row_reading import RowReading, read_rows
 from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Group, Iri, Select, Triple, Variable
+from halfgraph.sparql.writer import write
 
 
 @dataclass(frozen=True)

@@ -25,15 +25,15 @@ class RowExplainer:
     def explain(self, reading: RowReading, answer: str | Mapping[str, str]) -> Witness:
         """Return the witness of a row, or of the best row with an entity."""
         found = [
-            (witness, branch, given)
+            (witness, given)
             for branch in reading.branches
             for given in self._givens(reading, branch, answer)
             if (witness := self._best(reading, branch, given)) is not None
         ]
         if not found:
             raise QueryError("no row of the query has this answer", advice="Explain a row that `ask` shows.")
-        witness, branch, given = max(found, key=lambda one: one[0].probability)
-        return self._described(reading, branch, witness, given)
+        witness, given = max(found, key=lambda one: one[0].probability)
+        return self._described(reading, witness, given)
 
     def _givens(self, reading: RowReading, branch: Branch, answer: str | Mapping[str, str]) -> Iterator[Given]:
         """Yield the values that the row must have: those of a row, or an entity for one variable after another."""
@@ -63,8 +63,8 @@ class RowExplainer:
         limited = replace(branch, conjunction=(*branch.conjunction, given))
         return self.rows.executor.witness(reading.query(limited))
 
-    def _described(self, reading: RowReading, branch: Branch, witness: RowWitness, given: Given) -> Witness:
-        names, domains = self.rows.names, reading.domains
+    def _described(self, reading: RowReading, witness: RowWitness, given: Given) -> Witness:
+        domains = reading.domains
         values = {name: value for name, value in witness.values.items() if value is not None}
         bindings = [
             VariableBinding(f"?{name}", *self._name(value, domains.get(name, "entity")))
