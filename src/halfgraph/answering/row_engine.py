@@ -15,9 +15,9 @@ from halfgraph.errors import QueryError, SparqlError, UnknownName
 from halfgraph.prediction.modes import LINKS
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.row_groups import candidate_rows
+from halfgraph.sparql.row_groups import CandidateRows
 from halfgraph.sparql.row_reading import RowReading, read_rows
-from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Group, Iri, Select, Triple, Variable
+from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Group, Select, SyntaxNode, Triple, Variable, walk
 from halfgraph.sparql.writer import write
 
 
@@ -71,21 +71,28 @@ class RowEngine:
 
     def _notes(self, reading: RowReading) -> list[str]:
         """Return the notes of a reading; a name that is no relation is one only if the store does not have it."""
-        ends = Variable("s"), Variable("o")
-        unknown = [
-            error
-            for error in reading.predicates
-            if not self.rows.store.holds(Ask(Group((Triple(ends[0], Iri(error.iri), ends[1]),))))
-        ]
-        return [*reading.notes, *map(str, unknown)]
+        notes = list(reading.notes)
+        for iri in reading.predicates:
+            if not self.rows.store.holds(Ask(Group((Triple(Variable("s"), iri, Variable("o")),)))):
+                near = self.rows.names.graph.relations.nearest(iri.value)
+                notes.append(
+                    str(UnknownName(self.short(iri.value), what="relation", nearest=list(map(self._name, near))))
+                )
+        return notes
+
+    def short(self, iri: str) -> str:
+        """Return an IRI as a query can write it."""
+        return Prefixes.of(self.rows.names.graph).short(iri)
+
+    def _name(self, relation: int) -> str:
+        return self.short(self.rows.names.relation(2 * relation).entity)
 
     def explanation(self, reading: RowReading) -> Explanation:
         """Return the drawing of the first branch, and the conditions that it does not show."""
         branch = reading.branches[0]
         nodes, edges = draw(self.rows.names, branch.conjunction, branch.variables)
-        short = Prefixes.of(self.rows.names.graph).short
-        conditions = [write(element, short) for element in branch.rest.elements if not any(candidate_rows(element))]
-        return Explanation(nodes, edges, None, conditions)
+        elements = (element for element in branch.rest.elements if not _has_candidates(element))
+        return Explanation(nodes, edges, None, [write(element, self.short) for element in elements])
 
     def _ask(self, request: Request, tree: Ask) -> Answers:
         is_known = self.rows.store.holds(tree)
@@ -102,7 +109,8 @@ class RowEngine:
         reading = self._reading(request, has_rows=False)
         if isinstance(reading, str):
             raise QueryError(f"this query has no predictions to explain: {reading}")
-        return RowExplainer(self.rows).explain(reading, answer)
+        columns = [part.name for part in reading.select.projection if isinstance(part, Variable)]
+        return RowExplainer(self.rows).explain(reading, columns, answer)
 
     def _known_triples(self, tree: Construct | Describe) -> list[AnswerTriple]:
         cell = self.rows.names.cell
@@ -135,6 +143,10 @@ class RowEngine:
         predicted = TripleAnswers(self.rows).described(entities, top) if self.mode == LINKS else []
         notes = [] if predicted else ["No predictions: no entity of the graph is described."]
         return Answers([], [], [], mode=self.mode, triples=[*known, *predicted], notes=notes)
+
+
+def _has_candidates(element: SyntaxNode) -> bool:
+    return any(isinstance(node, CandidateRows) for node in walk(element))
 
 
 def _is_core(reading: RowReading, name: str) -> bool:

@@ -171,7 +171,7 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
     from halfgraph.query.rendering import indent_branches
 
     nodes = {node.id: node for node in explanation.nodes}
-    target = next(node for node in explanation.nodes if node.role == "target")
+    target = next((node for node in explanation.nodes if node.role == "target"), explanation.nodes[0])
     drawn: set[int] = set()
 
     def below(node: "QueryNode") -> list[str]:
