@@ -12,7 +12,7 @@ from halfgraph.graph.folder import Graph
 from imported_graphs import made, tsv
 
 BASE = "http://halfgraph.local/"
-ENTITIES = [f"e{number}" for number in range(4)]
+ENTITIES = [f"e{number}" for number in range(3)]
 RELATIONS = ["r0", "r1"]
 CLASSES = ["C0", "C1"]
 RDF_TYPE = ox.NamedNode("http://www.w3.org/1999/02/22-rdf-syntax-ns#type")
@@ -37,20 +37,22 @@ def stores(draw: st.DrawFn) -> ox.Store:
     entity, store = st.sampled_from(ENTITIES), ox.Store()
     links = draw(st.lists(st.tuples(entity, st.sampled_from(RELATIONS), entity), max_size=12))
     store.extend(ox.Quad(*map(_iri, link)) for link in links)
-    types = draw(st.lists(st.tuples(entity, st.sampled_from(CLASSES)), max_size=4))
+    types = draw(st.lists(st.tuples(entity, st.sampled_from(CLASSES)), min_size=2, max_size=4))
     store.extend(ox.Quad(_iri(name), RDF_TYPE, _iri(class_)) for name, class_ in types)
     if draw(st.booleans()):
         store.add(ox.Quad(_iri("C0"), SUBCLASS, _iri("C1")))
-    labels = draw(st.lists(st.tuples(entity, st.sampled_from(["label", "size"]), st.integers(0, 2)), max_size=6))
+    labels = draw(
+        st.lists(st.tuples(entity, st.sampled_from(["label", "size"]), st.integers(0, 2)), min_size=2, max_size=6)
+    )
     store.extend(ox.Quad(_iri(name), _iri(what), ox.Literal(value)) for name, what, value in labels)
     return store
 
 
 entities = st.sampled_from([f":{name}" for name in ENTITIES])
-variables = st.sampled_from(["?a", "?b", "?c"])
+variables = st.sampled_from(["?a", "?b"])
 literal_variables = st.sampled_from(["?l", "?n"])
 any_variable = variables | literal_variables | st.just("?p")
-terms = variables | variables | entities
+terms = st.one_of(variables, variables, variables, entities)
 
 
 def _paths(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -69,7 +71,7 @@ paths = st.recursive(
 )
 type_paths = st.sampled_from(["a", "a/rdfs:subClassOf*", ":r0/a"])
 triples = st.one_of(
-    st.builds("{} {} {} .".format, terms, relations, terms),
+    st.builds("{} {} {} .".format, variables, relations, variables),
     st.builds("{} {} {} .".format, terms, relations | st.just("?p"), terms),
     st.builds("{} {} {} .".format, terms, paths, terms),
     st.builds("{} {} {} .".format, terms, type_paths, st.sampled_from([":C0", ":C1", "?t"])),
@@ -98,36 +100,63 @@ binds = st.builds(
 )
 
 
-def _elements(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    groups = st.lists(inner, min_size=1, max_size=3).map(lambda parts: f"{{ {' '.join(parts)} }}")
-    selections = st.lists(any_variable, min_size=1, max_size=2, unique=True).map(" ".join) | st.just("*")
+KINDS = """
+triple triple triple triple triple triple group optional optional minus exists absent union subquery filter values bind
+"""
+
+
+@st.composite
+def groups(draw: st.DrawFn, depth: int = 2) -> str:
+    """Elements between braces."""
+    kinds = KINDS.split() if depth else ["triple", "triple", "triple", "filter", "bind"]
+    count = draw(st.integers(1, 3))
+    return f"{{ {' '.join(draw(_element(draw(st.sampled_from(kinds)), depth - 1)) for _ in range(count))} }}"
+
+
+def _element(kind: str, depth: int) -> st.SearchStrategy[str]:
+    inner = groups(depth=max(depth, 0))
+    match kind:
+        case "triple":
+            return triples
+        case "group":
+            return inner
+        case "optional":
+            return inner.map("OPTIONAL {}".format)
+        case "minus":
+            return inner.map("MINUS {}".format)
+        case "exists":
+            return inner.map("FILTER EXISTS {}".format) | st.builds(
+                "FILTER({} || EXISTS {})".format, expressions, inner
+            )
+        case "absent":
+            return inner.map("FILTER NOT EXISTS {}".format)
+        case "union":
+            return st.builds("{} UNION {}".format, inner, inner)
+        case "subquery":
+            return _subqueries(inner)
+        case "filter":
+            return expressions.map("FILTER({})".format)
+        case "values":
+            return values
+    return binds
+
+
+def _subqueries(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+    selected = st.lists(any_variable, min_size=1, max_size=2, unique=True).map(" ".join) | st.just("*")
     return st.one_of(
-        groups,
-        groups.map("OPTIONAL {}".format),
-        groups.map("MINUS {}".format),
-        groups.map("FILTER EXISTS {}".format),
-        groups.map("FILTER NOT EXISTS {}".format),
-        st.builds("FILTER(EXISTS {} || {})".format, groups, expressions),
-        st.builds("{} UNION {}".format, groups, groups),
-        st.builds("{{ SELECT {} {} {} }}".format, selections, groups, st.sampled_from(["", "ORDER BY ?a"])),
-        st.builds("{{ SELECT DISTINCT {} {} }}".format, selections, groups),
-        st.builds("{{ SELECT (COUNT(*) AS ?n) ?a {} GROUP BY ?a }}".format, groups),
-        st.builds("{{ SELECT ?a ({} AS ?x) {} }}".format, expressions, groups),
+        st.builds("{{ SELECT {} {} ORDER BY ?a }}".format, selected, inner),
+        st.builds("{{ SELECT DISTINCT {} {} }}".format, selected, inner),
+        st.builds("{{ SELECT (COUNT(*) AS ?n) ?a {} GROUP BY ?a }}".format, inner),
+        st.builds("{{ SELECT ?a ({} AS ?x) {} }}".format, expressions, inner),
     )
 
 
-simple = st.one_of(triples, triples, triples, triples, expressions.map("FILTER({})".format), values, binds)
-elements = st.recursive(simple, _elements, max_leaves=5)
 heads = st.one_of(
+    st.just("SELECT *"),
     st.just("SELECT *"),
     st.lists(any_variable, min_size=1, max_size=3, unique=True).map(lambda names: f"SELECT {' '.join(names)}"),
     st.builds("SELECT ?a ({} AS ?out)".format, expressions),
     st.just("ASK"),
 )
 tails = st.sampled_from(["", "", "", "ORDER BY ?b", "VALUES ?a { :e0 :e1 UNDEF }", "VALUES ?b { :e0 }"])
-texts = st.builds(
-    lambda head, parts, tail: f"{head} {{ {' '.join(parts)} }} {tail}",
-    heads,
-    st.lists(triples | elements, min_size=1, max_size=4),
-    tails,
-)
+texts = st.builds("{} {} {}".format, heads, groups(), tails)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from halfgraph.errors import UnknownName
+from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.query.rows import Conjunction, Domain, Given, RowQuery, Value, is_uncertain
 from halfgraph.sparql import syntax_tree as tree
@@ -15,6 +15,7 @@ from halfgraph.sparql.syntax_tree import Call, Group, Iri, Named, Select, Variab
 from halfgraph.sparql.translate import Names
 from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
 
+_ADVICE = "Add a pattern between entities, or with a type."
 _MULTIPLIED = ("COUNT", "SUM", "AVG", "GROUP_CONCAT")  # aggregates that count rows of a pattern, without DISTINCT
 
 
@@ -39,7 +40,7 @@ class RowReading:
     select: Select
     domains: Mapping[str, Domain]  # of variables that are no entities
     notes: tuple[str, ...] = ()
-    predicates: tuple[UnknownName, ...] = ()  # names of the text that are no relations: of literals, or mistakes
+    predicates: tuple[Iri, ...] = ()  # of the text that are no relations: they lead to literals, or are mistakes
     keys: tuple[Variable | Named, ...] = ()  # of the groups
     measures: tuple[tuple[Call, str], ...] = ()  # aggregates, and the column of the argument of each
 
@@ -68,9 +69,8 @@ def read_rows(request: Request, graph: Graph) -> RowReading:
     if not branches:
         raise _nothing_uncertain(patterns, request)
     notes = [*reader.notes, *([NAMED_GRAPHS] if select.graphs else [])]
-    unknown = [patterns.unknown_name(node) for node in patterns.unknown]
-    notes += [f"{error}" for error in unknown if error.what == "entity"]
-    predicates = tuple(error for error in unknown if error.what == "relation")
+    notes += [str(patterns.unknown_name(node)) for node, what in patterns.unknown.items() if what == "entity"]
+    predicates = tuple(node for node, what in patterns.unknown.items() if what == "relation")
     domains = {name: patterns.domains[name] for name in finisher.names(branches) if name in patterns.domains}
     return RowReading(
         branches,
@@ -122,11 +122,13 @@ def _pattern(select: Select, request: Request) -> Group:
     return Group((select.where, values))
 
 
-def _nothing_uncertain(patterns: RowPatterns, request: Request) -> Exception:
-    """Return the error for a query without uncertain patterns: an unknown name, if it has one."""
-    for node in patterns.unknown:
-        return patterns.unknown_name(node)
-    return refused("nothing uncertain", request.source.place_of(request.tree))
+def _nothing_uncertain(patterns: RowPatterns, request: Request) -> UnknownName | SparqlError:
+    """Return the error for a query without uncertain patterns: an unknown entity, if it has one."""
+    for node, what in patterns.unknown.items():
+        if what == "entity":
+            return patterns.unknown_name(node)
+    relations = (str(patterns.unknown_name(node)) for node in patterns.unknown)
+    return refused("nothing uncertain", request.source.place_of(request.tree), advice=next(relations, _ADVICE))
 
 
 @dataclass(frozen=True)
