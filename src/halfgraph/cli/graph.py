@@ -146,12 +146,14 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
         print_table("Import", ["Statements", "", "Used for"], rows)
         ways = [(count, way) for way, count in description["types"]["ways"].items()]
         print_table("\nTypes", ["Entities", "Type given by"], ways)
-        triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
+        triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count) or "none"
         guessed = f" (guessed for {counts['guessed_types']:,})" if counts["guessed_types"] else ""
         note(
             f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types"
             f"{guessed}, {counts['relations']:,} relations, triples: {triples}"
         )
+        if not graph.whole.triple_count:
+            note("No triple between two entities: queries are answered exactly, and nothing can be predicted.")
         if attribution := description["provenance"].get("attribution"):
             note(f"\n{attribution}")
 

@@ -13,7 +13,7 @@ import numpy as np
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph import __version__
-from halfgraph.errors import EmptyGraph, InputError, suggest
+from halfgraph.errors import InputError, suggest
 from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.description import FORMAT
 from halfgraph.graph.files import ReadOptions, excerpt
@@ -179,37 +179,28 @@ def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[st
             raise InputError(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
-def _parts(statements: Statements, choices: ImportOptions, provenance: Mapping[str, Any]) -> dict[str, Triples]:
-    """Return the triples of each split by provisional ids, without self-loops if these are dropped."""
+def _parts(statements: Statements, choices: ImportOptions) -> dict[str, Triples]:
+    """Return the triples of each split by provisional ids, without self-loops if these are dropped.
+
+    Sources without a triple between two entities make a graph with exact answers and nothing to learn.
+    """
     parts = {name: statements.splits[name].stacked() for name in SPLITS if statements.splits.get(name)}
     for name, triples in parts.items():
         loops = triples[:, 0] == triples[:, 2]
         statements.counts["self-loops"] += int(loops.sum())
         if choices.self_loops == "drop" and loops.any():
             parts[name] = triples[~loops]
-    if not sum(map(len, parts.values())):
-        raise _empty_graph(statements, provenance)
-    return parts
-
-
-def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
-    """Return the error for sources without a triple between entities, with what they hold instead."""
-    seen, advice = statements.counts, "A graph needs triples whose object is an entity, not a literal."
-    if seen["schema"]:
-        advice = "Pass --schema use to learn from the class hierarchy."
-    others = ", ".join(f"{count:,} {what}" for what, count in seen.items() if count and what != "read")
-    problem = f"no triple between two entities among {seen['read']:,} statements" + f" ({others})" * bool(others)
-    return EmptyGraph(problem, path=", ".join(provenance["sources"]), advice=advice)
+    return parts if sum(map(len, parts.values())) else {"train": np.empty((0, 3), np.int32)}
 
 
 def _write(
     folder: Path, statements: Statements, namer: Namer, choices: ImportOptions, provenance: Mapping[str, Any]
 ) -> None:
-    parts = _parts(statements, choices, provenance)
+    parts = _parts(statements, choices)
     graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
     parts, given = graph.parts, sum(map(len, graph.parts.values()))
     relation_count = 2 * len(graph.relations)
-    if choices.split is not None:
+    if choices.split is not None and given:
         once = KnowledgeGraph.of(_concatenated(parts, SPLITS), graph.types, relation_count).triples()
         parts = split(once, choices.split, choices.seed)
     has_split = set(parts) != {"train"}
@@ -277,6 +268,7 @@ def report(
         ("schema", seen["schema"], "exact queries; subClassOf also for types"),
         ("triple terms", seen["triple terms"], "exact queries"),
         ("in a named graph", seen["in a named graph"], "triples; exact queries of that graph"),
+        ("files without statements", seen["empty files"], "nothing"),
         ("blank nodes dropped", seen["blank nodes dropped"], "nothing: --blank-nodes drop"),
         ("malformed", seen["malformed"], "nothing: --skip-bad"),
         ("types of unknown entities", seen["types of unknown entities"], "nothing: --skip-bad"),
