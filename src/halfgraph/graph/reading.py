@@ -9,7 +9,7 @@ from typing import IO
 from halfgraph.errors import InputError, SettingError
 from halfgraph.graph.files import SKIP, STANDARD_INPUT, ReadOptions, excerpt, lines_of, open_input
 from halfgraph.graph.isolation import BARREN, metered
-from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
+from halfgraph.graph.rdf import LINE_FORMATS, RDF_FORMATS, TURTLE_FORMATS, read_rdf
 from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
@@ -20,7 +20,7 @@ KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
     """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
-    may_be_empty = (reading.format or _ending(path)) in RDF_FORMATS
+    may_be_empty = RDF_FORMATS.get(reading.format or _ending(path)) in (*LINE_FORMATS, *TURTLE_FORMATS)
     with open_input(path, may_be_empty=may_be_empty) as source:
         format_name = reading.format or format_of(path)
         barren = None if format_name in WHOLE_DOCUMENTS else BARREN
