@@ -44,12 +44,13 @@ class RowEngine:
 
     def _reading(self, request: Request, *, has_rows: bool) -> RowReading | str:
         """Read a query, or say why nothing can be predicted."""
-        if self.mode != LINKS:
-            return f"the mode {self.mode} predicts single variables of a query tree. Use the mode {LINKS}."
         try:
-            return read_rows(request, self.rows.names.graph)
+            reading = read_rows(request, self.rows.names.graph)
         except (SparqlError, UnknownName) as error:
             return why_not_predicted(error, self.rows.store, has_rows=has_rows)
+        if self.mode != LINKS:
+            return f"the mode {self.mode} predicts one variable that paths from entities lead to. Use the mode {LINKS}."
+        return reading
 
     def _select(self, request: Request, tree: Select, top: int) -> Answers:
         found = self.rows.store.rows(tree)

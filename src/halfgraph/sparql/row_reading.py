@@ -15,7 +15,6 @@ from halfgraph.sparql.syntax_tree import Call, Group, Iri, Named, Select, Variab
 from halfgraph.sparql.translate import Names
 from halfgraph.sparql.unsupported import MOST_PATTERNS, refused
 
-_ADVICE = "Add a pattern between entities, or with a type."
 _MULTIPLIED = ("COUNT", "SUM", "AVG", "GROUP_CONCAT")  # aggregates that count rows of a pattern, without DISTINCT
 
 
@@ -123,12 +122,13 @@ def _pattern(select: Select, request: Request) -> Group:
 
 
 def _nothing_uncertain(patterns: RowPatterns, request: Request) -> UnknownName | SparqlError:
-    """Return the error for a query without uncertain patterns: an unknown entity, if it has one."""
-    for node, what in patterns.unknown.items():
-        if what == "entity":
-            return patterns.unknown_name(node)
-    relations = (str(patterns.unknown_name(node)) for node in patterns.unknown)
-    return refused("nothing uncertain", request.source.place_of(request.tree), advice=next(relations, _ADVICE))
+    """Return the error for a query without uncertain patterns: an unknown name, if it has one."""
+    names = sorted(patterns.unknown, key=lambda node: patterns.unknown[node] != "entity")  # entities first
+    return (
+        patterns.unknown_name(names[0])
+        if names
+        else refused("nothing uncertain", request.source.place_of(request.tree))
+    )
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ two classes: {name} has two types, {first} and {second}, and predictions know on
 untied: {name} is not connected to any known entity{through}, so it cannot be predicted
     Add a pattern that connects it to an entity, or remove it.
 nothing uncertain: the query asks only for literals and computed values, which are not predicted
-    {advice}
+    Add a pattern between entities, or with a type.
 VALUES after groups: VALUES after the query names a variable that is no key of its groups
     Write VALUES between the braces of the WHERE clause.
 unconnected: {name} is not connected to ?{target}, the selected variable
