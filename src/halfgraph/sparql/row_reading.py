@@ -62,12 +62,12 @@ def read_rows(request: Request, graph: Graph) -> RowReading:
     patterns.find_domains(select.where)
     reader = GroupReader(patterns)
     alternatives = reader.alternatives(_pattern(select, request))
-    if sum(isinstance(node, tree.Triple) for node in walk(request.tree)) + len(fresh.names) > MOST_PATTERNS:
-        raise refused("size", None)
     finisher = _Finisher(patterns, select, frozenset(reader.uncounted))
     branches = tuple(map(finisher.branch, (one for one in alternatives if is_uncertain(one.core))))
     if not branches:
         raise _nothing_uncertain(patterns, request)
+    if max(len(branch.conjunction) for branch in branches) > MOST_PATTERNS:
+        raise refused("size", None)
     notes = [*reader.notes, *([NAMED_GRAPHS] if select.graphs else [])]
     notes += [str(patterns.unknown_name(node)) for node, what in patterns.unknown.items() if what == "entity"]
     predicates = tuple(node for node, what in patterns.unknown.items() if what == "relation")
@@ -123,9 +123,11 @@ def _pattern(select: Select, request: Request) -> Group:
 
 
 def _nothing_uncertain(patterns: RowPatterns, request: Request) -> UnknownName | SparqlError:
-    """Return the error for a query without uncertain patterns: an unknown entity, if it has one."""
+    """Return the error for a query without uncertain patterns: an unknown name between entities, if it has one."""
+    triples = (node for node in walk(request.tree) if isinstance(node, tree.Triple))
+    linking = {node.predicate for node in triples if isinstance(node.object, Iri)}
     for node, what in patterns.unknown.items():
-        if what == "entity":
+        if what == "entity" or node in linking:
             return patterns.unknown_name(node)
     relations = (str(patterns.unknown_name(node)) for node in patterns.unknown)
     return refused("nothing uncertain", request.source.place_of(request.tree), advice=next(relations, _ADVICE))
