@@ -17,7 +17,7 @@ from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
 from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
 
-QUERY = Field(min_length=1, max_length=100_000, description="A SPARQL query.")
+QUERY = Field(min_length=1, max_length=500_000, description="A SPARQL query.")
 Responses = dict[int | str, dict[str, Any]]
 WRONG: dict[str, Any] = {"model": ErrorBody, "description": "What is wrong with the request, where, and what to do."}
 BUSY: Responses = {503: {"model": ErrorBody, "description": "The server is busy; try again later."}}

@@ -100,6 +100,7 @@ class GroupReader:
     patterns: RowPatterns
     notes: dict[str, None] = field(default_factory=dict)
     uncounted: set[str] = field(default_factory=set)
+    _conditions: dict[tuple[Group, frozenset[str]], list[Conjunction] | None] = field(default_factory=dict)
 
     def alternatives(self, group: Group) -> list[Alternative]:
         """Return the alternatives of a group."""
@@ -200,7 +201,8 @@ class GroupReader:
         """Return alternatives with a condition of the whole group."""
         element = Filter(condition)
         if isinstance(condition, Exists) and not condition.negated:
-            return [new for one in alternatives for new in self._with_exists(one, condition)]
+            found = [new for one in alternatives for new in self._with_exists(one, condition)]
+            return found if len(found) <= MOST_BRANCHES else [one.with_rest(element) for one in alternatives]
         if isinstance(condition, Exists):
             return [_excluded(one, self._exclusion(one, condition.group)).with_rest(element) for one in alternatives]
         limit = _limit(condition)
@@ -211,7 +213,7 @@ class GroupReader:
         before = len(self.patterns.fresh.names)
         parts = self._certain_parts(alternative, condition.group, alternative.scope.certain)
         self.uncounted.update(self.patterns.fresh.names[before:])
-        if parts is None or len(parts) > MOST_BRANCHES:
+        if parts is None:
             return [alternative.with_rest(Filter(condition))]
         return [alternative.with_core(part) for part in parts]
 
@@ -241,8 +243,11 @@ class GroupReader:
         shared = names & alternative.scope.possible
         if not shared <= set(bound):
             return None
-        parts = self.alternatives(renamed(group, self.patterns.rename(names - shared)))
-        return [part.core for part in parts] if all(not part.rest for part in parts) else None
+        if (group, shared) not in self._conditions:
+            parts = self.alternatives(renamed(group, self.patterns.rename(names - shared)))
+            is_whole = all(not part.rest for part in parts)
+            self._conditions[group, shared] = [part.core for part in parts] if is_whole else None
+        return self._conditions[group, shared]
 
 
 def _excluded(alternative: Alternative, exclusion: Exclusion | None) -> Alternative:

@@ -99,7 +99,7 @@ class RowPatterns:
                 return self._class_ends(parts[0])[0], self._class_ends(parts[-1])[1]
             case PathOperation("|", parts):
                 ends = [self._class_ends(part) for part in parts]
-                return any(start for start, _ in ends), any(end for _, end in ends)
+                return all(start for start, _ in ends), all(end for _, end in ends)
         return False, False
 
     def rename(self, names: Iterable[str]) -> dict[str, str]:
@@ -190,7 +190,7 @@ class RowPatterns:
         return frozenset(relation for relation in found if relation is not None)
 
     def _known(self, number: int | None, node: Iri, what: str) -> int | None:
-        if number is None:
+        if number is None and node.value != TYPE:
             self.unknown.setdefault(node, what)
         return number
 

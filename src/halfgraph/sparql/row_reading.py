@@ -61,12 +61,12 @@ def read_rows(request: Request, graph: Graph) -> RowReading:
     patterns.find_domains(select.where)
     reader = GroupReader(patterns)
     alternatives = reader.alternatives(_pattern(select, request))
-    if sum(isinstance(node, tree.Triple) for node in walk(request.tree)) + len(fresh.names) > MOST_PATTERNS:
-        raise refused("size", None)
     finisher = _Finisher(patterns, select, frozenset(reader.uncounted))
     branches = tuple(map(finisher.branch, (one for one in alternatives if is_uncertain(one.core))))
     if not branches:
         raise _nothing_uncertain(patterns, request)
+    if max(len(branch.conjunction) for branch in branches) > MOST_PATTERNS:
+        raise refused("size", None)
     notes = [*reader.notes, *([NAMED_GRAPHS] if select.graphs else [])]
     notes += [str(patterns.unknown_name(node)) for node, what in patterns.unknown.items() if what == "entity"]
     predicates = tuple(node for node, what in patterns.unknown.items() if what == "relation")
@@ -124,11 +124,9 @@ def _pattern(select: Select, request: Request) -> Group:
 def _nothing_uncertain(patterns: RowPatterns, request: Request) -> UnknownName | SparqlError:
     """Return the error for a query without uncertain patterns: an unknown name, if it has one."""
     names = sorted(patterns.unknown, key=lambda node: patterns.unknown[node] != "entity")  # entities first
-    return (
-        patterns.unknown_name(names[0])
-        if names
-        else refused("nothing uncertain", request.source.place_of(request.tree))
-    )
+    if names:
+        return patterns.unknown_name(names[0])
+    return refused("nothing uncertain", request.source.place_of(request.tree))
 
 
 @dataclass(frozen=True)

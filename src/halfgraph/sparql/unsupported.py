@@ -9,9 +9,9 @@ from halfgraph.sparql.scanner import MOST_TOKENS, Place, SourceText
 from halfgraph.sparql.syntax_tree import walk
 from halfgraph.sparql.terminals import AGGREGATES
 
-LONGEST = 100_000  # characters
+LONGEST = 500_000  # characters
 MOST_PATTERNS = 200
-DEEPEST = 20  # brackets in brackets
+DEEPEST = 64  # brackets in brackets; each takes a few frames of Python's stack of 1,000
 MOST_CHOICES = 32  # queries that one with alternatives is expanded into
 MOST_BRANCHES = 64  # conjunctions that a query for rows is expanded into
 _CASTS = """
