@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
+from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, QueryTriples, Store
+from pyoxigraph import Triple as RdfTriple
 
 from halfgraph.answering.schema import Cell, KnownAnswer, NamedEntity
 from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
@@ -21,7 +22,18 @@ from halfgraph.graph.store import open_store, store_folder
 from halfgraph.graph.types import UNTYPED
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import RDF_TYPE, Ask, Iri, Select, Triple, Variable, columns, select
+from halfgraph.sparql.syntax_tree import (
+    RDF_TYPE,
+    Ask,
+    Construct,
+    Describe,
+    Iri,
+    Select,
+    Triple,
+    Variable,
+    columns,
+    select,
+)
 from halfgraph.sparql.writer import write
 
 MOST_CACHED = 100_000  # names
@@ -149,6 +161,15 @@ class GraphStore:
         )
         found = (self.graph.find_entity(value, or_name=True) for value in values)
         return np.array([number for number in found if number is not None], dtype=np.int64)
+
+    def triples(self, query: Construct | Describe) -> list[RdfTriple]:
+        """Return the triples of a CONSTRUCT or DESCRIBE query, each once, in the order of the store."""
+        try:
+            result = self.local.query(write(query))
+            assert isinstance(result, QueryTriples)
+            return list(dict.fromkeys(result))
+        except (SyntaxError, RuntimeError) as error:
+            raise SparqlError(f"the store cannot answer this: {error}", feature="syntax") from error
 
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query; `seconds` is a time limit for this query."""

@@ -11,6 +11,7 @@ from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTr
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.schema import Answers
 from halfgraph.answering.store_rows import EntityNames
+from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
@@ -82,8 +83,14 @@ def _bounded(reply: Reply, megabytes: int) -> Reply:
 
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
-    """The exact answer to any query that the store can answer."""
+    """The exact answer to any query that the store can answer; a header warns of names that the graph does not have."""
     query = _query(context, job["query"])
+    engine = context.engine
+    unknown = unknown_names(request_of(job["query"], engine.graph), engine.graph, engine.store.local)
+    return _with_note(_exact_reply(context, query, job), " ".join(map(str, unknown)))
+
+
+def _exact_reply(context: WorkerContext, query: Query, job: Job) -> Reply:
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = columns(query, [variable.value for variable in result.variables])
