@@ -9,6 +9,7 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.exact_engine import ExactEngine
 from halfgraph.answering.schema import Answers
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.answering.unknown_names import unknown_names
@@ -44,25 +45,26 @@ MOST_LITERALS = 100  # on the page of an entity
 class WorkerContext:
     """What a worker has loaded: the engine and the limits of the server."""
 
-    engine: Engine
+    engine: Engine | ExactEngine
     limits: Limits
 
 
 Job = Mapping[str, Any]
 
 
-def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
+def open_context(load: Callable[[], Engine | ExactEngine], limits: Limits) -> tuple[dict[str, Any], Handler]:
     """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
     import torch
 
     torch.set_num_threads(1)
     engine = load()
     assert engine.store.local is not None
-    if engine.models is not None:
+    if isinstance(engine, Engine) and engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
     graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
-    return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
+    modes = engine.predictors.available if isinstance(engine, Engine) else ()
+    return {**graph, "modes": modes}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:
@@ -166,7 +168,7 @@ def explain(context: WorkerContext, job: Job) -> Reply:
     return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
 
 
-def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
+def entity_page(engine: Engine | ExactEngine, name: str, limit: int) -> EntityPage:
     """Return what the graph knows about an entity, with at most `limit` neighbours for each relation."""
     graph, names = engine.graph, engine.names
     number = names.resolve(name)
@@ -190,7 +192,7 @@ def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit:
     return neighbours
 
 
-def _literals(engine: Engine, number: int) -> list[LiteralValue]:
+def _literals(engine: Engine | ExactEngine, number: int) -> list[LiteralValue]:
     name = engine.graph.entities.name(number)
     if name.startswith("_:"):
         return []
