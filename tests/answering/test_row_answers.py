@@ -13,9 +13,10 @@ import pytest
 from hypothesis import event, given, reject, settings
 from hypothesis import strategies as st
 
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.row_answers import RowAnswers, key_of
 from halfgraph.answering.row_engine import RowEngine
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.store import quads

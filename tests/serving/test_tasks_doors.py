@@ -77,7 +77,9 @@ WRONG = (  # no SPARQL, whatever a store may make of it
 UPDATES = (
     "LOAD <{here}>",
     "LOAD SILENT <{here}> INTO GRAPH <urn:g>",
+    "LOAD <{here}> INTO GRAPH <urn:g>",
     "load<{here}>",
+    "CLEAR SILENT GRAPH <{here}>",
     "INSERT {{ ?x dbo:spouse ?y }} WHERE {{ SERVICE{call} }}",
     "CLEAR ALL; LOAD <{here}>",
     "PREFIX a: <{here}> LOAD a:",

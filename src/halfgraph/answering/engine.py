@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.batch import BatchRanking, TextTemplate
 from halfgraph.answering.emptiness import Emptiness
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.explanation import EncodedVariables, Explainer
 from halfgraph.answering.explanation_schema import ExplainedAnswer, Explanation, Witness
 from halfgraph.answering.known_rows import KnownAnswers, KnownRows
@@ -19,7 +20,7 @@ from halfgraph.answering.predicted_rows import PredictedRows
 from halfgraph.answering.row_answers import RowAnswers
 from halfgraph.answering.row_engine import RowEngine
 from halfgraph.answering.schema import Answers, PredictedAnswer
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.errors import HalfgraphError, InputError, QueryError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.schema import KnownAnswer
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.sparql.read import Reading
 from halfgraph.sparql.syntax_tree import Select, Variable, every_value
 from halfgraph.sparql.writer import write

@@ -4,9 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from halfgraph.answering.cells import Cell
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.predicted_rows import rounded
 from halfgraph.answering.schema import KnownAnswer, PredictedAnswer, Truth
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.prediction.lineage import Lineage, Way
 from halfgraph.prediction.row_executor import CandidateRow, RowExecutor
 from halfgraph.query.rows import Value

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.explanation_schema import QueryEdge, QueryNode
-from halfgraph.answering.store_rows import EntityNames
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.query.rows import (
     AnyRelation,

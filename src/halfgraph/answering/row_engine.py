@@ -11,13 +11,14 @@ from halfgraph.answering.row_answers import RowAnswers
 from halfgraph.answering.row_drawing import draw
 from halfgraph.answering.row_explanation import RowExplainer
 from halfgraph.answering.schema import Answers, AnswerTriple, Truth
+from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.errors import QueryError, SparqlError, UnknownName
 from halfgraph.prediction.modes import LINKS
 from halfgraph.sparql.parse import Request
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.row_groups import CandidateRows
 from halfgraph.sparql.row_reading import RowReading, read_rows
-from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Group, Select, SyntaxNode, Triple, Variable, walk
+from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Select, SyntaxNode, Variable, walk
 from halfgraph.sparql.writer import write
 
 
@@ -63,30 +64,21 @@ class RowEngine:
         answers = replace(answers, target=target, explanation=self.explanation(reading))
         if reading.is_aggregated:
             more = aggregate(self.rows, reading, found.variables, known, top)
-            notes = [*self._notes(reading), *more.notes]
+            notes = [*self._notes(request, reading), *more.notes]
             return replace(
                 answers, known=more.known, predicted=more.predicted, missing_rows=more.missing_rows, notes=notes
             )
         predicted, notes = self.rows.predict(reading, found.variables, known, top)
-        return replace(answers, predicted=predicted, notes=[*self._notes(reading), *notes])
+        return replace(answers, predicted=predicted, notes=[*self._notes(request, reading), *notes])
 
-    def _notes(self, reading: RowReading) -> list[str]:
-        """Return the notes of a reading; a name that is no relation is one only if the store does not have it."""
-        notes = list(reading.notes)
-        for iri in reading.predicates:
-            if not self.rows.store.holds(Ask(Group((Triple(Variable("s"), iri, Variable("o")),)))):
-                near = self.rows.names.graph.relations.nearest(iri.value)
-                notes.append(
-                    str(UnknownName(self.short(iri.value), what="relation", nearest=list(map(self._name, near))))
-                )
-        return notes
+    def _notes(self, request: Request, reading: RowReading) -> list[str]:
+        """Return the notes of a reading, and the names that neither the graph nor the store has."""
+        unknown = unknown_names(request, self.rows.names.graph, self.rows.store.local)
+        return list(dict.fromkeys([*map(str, unknown), *reading.notes]))
 
     def short(self, iri: str) -> str:
         """Return an IRI as a query can write it."""
         return Prefixes.of(self.rows.names.graph).short(iri)
-
-    def _name(self, relation: int) -> str:
-        return self.short(self.rows.names.relation(2 * relation).entity)
 
     def explanation(self, reading: RowReading) -> Explanation:
         """Return the drawing of the first branch, and the conditions that it does not show."""
@@ -103,7 +95,7 @@ class RowEngine:
             return replace(answers, notes=[f"No predictions: {reading}"])
         truth, notes = self.rows.truth(reading, is_known=is_known)
         explanation = self.explanation(reading)
-        return replace(answers, truth=truth, explanation=explanation, notes=[*self._notes(reading), *notes])
+        return replace(answers, truth=truth, explanation=explanation, notes=[*self._notes(request, reading), *notes])
 
     def explain(self, request: Request, answer: str | Mapping[str, str]) -> Witness:
         """Explain the best row with an entity, or a row with the entity of each variable, by its best way."""
@@ -128,7 +120,10 @@ class RowEngine:
         predicted, notes = TripleAnswers(self.rows).constructed(tree, reading, before, top)
         explanation = self.explanation(reading)
         return replace(
-            answers, triples=[*known, *predicted], explanation=explanation, notes=[*self._notes(reading), *notes]
+            answers,
+            triples=[*known, *predicted],
+            explanation=explanation,
+            notes=[*self._notes(request, reading), *notes],
         )
 
     def _describe(self, tree: Describe, top: int) -> Answers:

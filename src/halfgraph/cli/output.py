@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -23,7 +24,16 @@ MAX_KNOWN = 20  # known answers in a table
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON, characters that a terminal would obey escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    sys.stdout.write(UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
+    sys.stdout.write(UNSAFE.sub(_escape, text) + "\n")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+def print_turtle(text: str) -> None:
+    """Print Turtle, characters that a terminal would obey escaped."""
+    sys.stdout.write(UNSAFE.sub(lambda match: match.group() if match.group() in "\n\t" else _escape(match), text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

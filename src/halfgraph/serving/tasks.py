@@ -9,9 +9,11 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.entity_names import EntityNames
+from halfgraph.answering.exact_engine import ExactEngine
 from halfgraph.answering.proposals import triple_quads
 from halfgraph.answering.schema import Answers, AnswerTriple
-from halfgraph.answering.store_rows import EntityNames
+from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
@@ -44,25 +46,26 @@ MOST_LITERALS = 100  # on the page of an entity
 class WorkerContext:
     """What a worker has loaded: the engine and the limits of the server."""
 
-    engine: Engine
+    engine: Engine | ExactEngine
     limits: Limits
 
 
 Job = Mapping[str, Any]
 
 
-def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
+def open_context(load: Callable[[], Engine | ExactEngine], limits: Limits) -> tuple[dict[str, Any], Handler]:
     """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
     import torch
 
     torch.set_num_threads(1)
     engine = load()
     assert engine.store.local is not None
-    if engine.models is not None:
+    if isinstance(engine, Engine) and engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
     graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
-    return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
+    modes = engine.predictors.available if isinstance(engine, Engine) else ()
+    return {**graph, "modes": modes}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:
@@ -83,8 +86,14 @@ def _bounded(reply: Reply, megabytes: int) -> Reply:
 
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
-    """The exact answer to any query that the store can answer."""
+    """The exact answer to any query that the store can answer; a header warns of names that the graph does not have."""
     query = _query(context, job["query"])
+    engine = context.engine
+    unknown = unknown_names(request_of(job["query"], engine.graph), engine.graph, engine.store.local)
+    return _with_note(_exact_reply(context, query, job), " ".join(map(str, unknown)))
+
+
+def _exact_reply(context: WorkerContext, query: Query, job: Job) -> Reply:
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = columns(query, [variable.value for variable in result.variables])
@@ -170,7 +179,7 @@ def explain(context: WorkerContext, job: Job) -> Reply:
     return Reply(as_json(context.engine.explain(job["query"], job["entity"] or job["row"], mode=job["mode"])))
 
 
-def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
+def entity_page(engine: Engine | ExactEngine, name: str, limit: int) -> EntityPage:
     """Return what the graph knows about an entity, with at most `limit` neighbours for each relation."""
     graph, names = engine.graph, engine.names
     number = names.resolve(name)
@@ -194,7 +203,7 @@ def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit:
     return neighbours
 
 
-def _literals(engine: Engine, number: int) -> list[LiteralValue]:
+def _literals(engine: Engine | ExactEngine, number: int) -> list[LiteralValue]:
     name = engine.graph.entities.name(number)
     if name.startswith("_:"):
         return []
