@@ -23,10 +23,12 @@ from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import COMMON, Prefixes
-from halfgraph.sparql.row_reading import read_rows
+from halfgraph.sparql.row_completion import completed, known_rows
+from halfgraph.sparql.row_reading import RowReading, read_rows
 from halfgraph.sparql.scopes import mentioned
 from halfgraph.sparql.syntax_tree import Call, Iri, Literal, Operation, PathOperation, Triple, Variable, walk
 from halfgraph.sparql.unsupported import refuse_forbidden
+from halfgraph.sparql.writer import write
 
 LEAST, LEAST_MEAN = 0.65, 0.85
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "sparql-queries"
@@ -110,10 +112,18 @@ def why_not(text: str) -> str:
         return f"only our parser refuses it: {error.problem}" if is_valid(text) else "invalid"
     try:
         refuse_forbidden(request.tree, request.source)
-        read_rows(request, StubGraph(literal_properties(request.tree)))  # type: ignore[arg-type]
+        reading = read_rows(request, StubGraph(literal_properties(request.tree)))  # type: ignore[arg-type]
     except HalfgraphError as error:
         return getattr(error, "feature", type(error).__name__)
-    return ""
+    return "" if all(is_valid(question) for question in store_questions(reading)) else "the store cannot be asked"
+
+
+def store_questions(reading: RowReading) -> Iterator[str]:
+    """Yield what the store is asked about candidate rows, of which there is one here."""
+    for branch in reading.branches:
+        yield write(completed(reading, branch, [tuple(LABEL_SERVICE for _ in branch.variables)]))
+    if not reading.is_aggregated:
+        yield write(known_rows(reading, [tuple(LABEL_SERVICE for _ in reading.select.projection)]))
 
 
 def is_valid(text: str) -> bool:
