@@ -94,7 +94,7 @@ class TableLinks:
     def missing_tails(self, relation: int):
         return np.stack([self.row(head, relation) for head in range(self.world.entities)]).sum(axis=1)
 
-    def members(self, iri: str, subclasses: bool):
+    def members(self, iri: str, _subclasses: bool):
         scores = np.zeros(self.world.entities, np.float32)
         for entity in range(self.world.entities):
             known = (entity, iri) in self.world.known
@@ -131,7 +131,9 @@ def solutions(
     world: SmallWorld, facts: frozenset[Fact], conjunction: Conjunction, bound: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
     """Values of all variables with which a conjunction holds, one value after another."""
-    names = {name for pattern in conjunction if not isinstance(pattern, Exclusion) for name in pattern_variables(pattern)}
+    names = {
+        name for pattern in conjunction if not isinstance(pattern, Exclusion) for name in pattern_variables(pattern)
+    }
     free = sorted(names - set(bound))
     ranges = [values_of(world, conjunction, name) for name in free]
     for values in product(*ranges):
@@ -150,7 +152,9 @@ def values_of(world: SmallWorld, conjunction: Conjunction, name: str) -> list[Va
         return list(world.classes)
     if any(name in pattern_variables(pattern) for pattern in (*links, *types)):
         return list(range(world.entities))
-    columns = [(own, own.variables.index(name)) for own in conjunction if isinstance(own, Given) and name in own.variables]
+    columns = [
+        (own, own.variables.index(name)) for own in conjunction if isinstance(own, Given) and name in own.variables
+    ]
     return list(dict.fromkeys(row[column] for own, column in columns for row in own.rows))
 
 
@@ -166,10 +170,13 @@ def holds(world: SmallWorld, facts: frozenset[Fact], pattern: Pattern, values: M
             own = [values[name] for name in variables]
             return any(all(g is None or g == v for g, v in zip(row, own, strict=True)) for row in rows)
         case Exclusion(parts):
-            return not any(any(solutions(world, facts, part, values)) for part in parts)
+            bound = {name: value for name, value in values.items() if value is not None}  # others are any value
+            return not any(any(solutions(world, facts, part, bound)) for part in parts)
 
 
-def path_pairs(world: SmallWorld, facts: frozenset[Fact], path: Path, values: Mapping[str, Value]) -> set[tuple[int, int]]:
+def path_pairs(
+    world: SmallWorld, facts: frozenset[Fact], path: Path, values: Mapping[str, Value]
+) -> set[tuple[int, int]]:
     """All pairs of entities that a path leads between."""
     match path:
         case Relation(number):

@@ -1,7 +1,5 @@
 """Predicted rows against possible worlds, and the laws of their probabilities on small random graphs."""
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -22,7 +20,7 @@ from halfgraph.query.rows import (
     TypePattern,
     pattern_variables,
 )
-from possible_worlds import SmallWorld, any_row_probability, exact_rows, row_probabilities
+from possible_worlds import SmallWorld, any_row_probability, row_probabilities
 
 CLASSES = ("http://c/A", "http://c/B")
 EVERY = 100_000  # rows
