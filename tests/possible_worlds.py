@@ -94,7 +94,7 @@ class TableLinks:
     def missing_tails(self, relation: int):
         return np.stack([self.row(head, relation) for head in range(self.world.entities)]).sum(axis=1)
 
-    def members(self, iri: str, subclasses: bool):
+    def members(self, iri: str, _subclasses: bool):
         scores = np.zeros(self.world.entities, np.float32)
         for entity in range(self.world.entities):
             known = (entity, iri) in self.world.known
@@ -170,7 +170,8 @@ def holds(world: SmallWorld, facts: frozenset[Fact], pattern: Pattern, values: M
             own = [values[name] for name in variables]
             return any(all(g is None or g == v for g, v in zip(row, own, strict=True)) for row in rows)
         case Exclusion(parts):
-            return not any(any(solutions(world, facts, part, values)) for part in parts)
+            bound = {name: value for name, value in values.items() if value is not None}  # others are any value
+            return not any(any(solutions(world, facts, part, bound)) for part in parts)
 
 
 def path_pairs(

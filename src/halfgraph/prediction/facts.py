@@ -17,10 +17,10 @@ Ids = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Likely = NDArray[np.float64]
 Note = Callable[[str], None]
-ROWS = 1 << 20  # probabilities computed for one step of a search, if that is more than the least number of rows
+ROWS = 1 << 18  # probabilities computed for one step of a search, if that is more than the least number of rows
 LEAST_ROWS, LEAST_LARGE = 48, 4  # rows of probabilities; in a graph so large that none are kept
 SURE = np.float32(0.999999)  # the most probable missing link; known ones have 1
-BEAM_NOTE = "Missing links were predicted from the {} best entities of each step only."
+BEAM_NOTE = "The search kept the best partial rows only: less likely rows may be missing."
 MOST_CLASSES = 256  # classes that a variable is tried for
 
 
@@ -106,6 +106,18 @@ class Facts:
         places = np.arange(len(rows)) - np.repeat(sizes.cumsum() - sizes, sizes) + np.repeat(first, sizes)
         return rows, keys[places] % self.count
 
+    def known_of(self, head: int, relation: int) -> Ids:
+        """Return the known tails of one head."""
+        keys = self.known_keys(relation)
+        first, last = keys.searchsorted((head * self.count, (head + 1) * self.count))
+        return keys[first:last] - head * self.count
+
+    def has_link(self, head: int, relation: int, tail: int) -> bool:
+        """Whether the graph has one link."""
+        keys, wanted = self.known_keys(relation), head * self.count + tail
+        place = int(keys.searchsorted(wanted))
+        return place < len(keys) and int(keys[place]) == wanted
+
     def known_counts(self, relation: int) -> Ids:
         """Number of known tails of every entity: (entities,)."""
         return self.links.known_tails(relation)
@@ -113,7 +125,7 @@ class Facts:
     def fan_out(self, relation: int) -> float:
         """Mean number of tails of the heads of a relation."""
         counts = self.known_counts(relation)
-        return float(counts.sum()) / max(1, np.count_nonzero(counts))
+        return float(counts.sum()) / max(1, int(np.count_nonzero(counts)))
 
     # Missing links
 
@@ -131,25 +143,25 @@ class Facts:
     def tails(self, head: int, relation: int) -> Scores:
         """Probabilities of all links of a head, 1 for known ones: (entities,)."""
         scores = np.minimum(self.row(head, relation), SURE)
-        scores[self.graph.tails_of(head, relation)] = 1.0
+        scores[self.known_of(head, relation)] = 1.0
         return scores
 
     def link(self, head: int, relation: int, tail: int) -> float:
         """Probability of one link; 1 if it is known."""
         event = link_event(head, relation, tail)
-        if event not in self.probabilities:
-            if tail in self.graph.tails_of(head, relation):
-                return 1.0
-            if (head, relation) in self._rows or (tail, relation ^ 1) not in self._rows:
-                likely = self._missing(head, relation, tail)
-            else:
-                likely = self._rows[tail, relation ^ 1][head]
-            self.probabilities[event] = float(min(likely, SURE))
-        return self.probabilities[event]
+        likely = self.probabilities.get(event)
+        if likely is None:
+            known = self.has_link(head, relation, tail)
+            likely = 1.0 if known else min(self._missing(head, relation, tail), float(SURE))
+            self.probabilities[event] = likely
+        return likely
 
     def _missing(self, head: int, relation: int, tail: int) -> float:
-        if self.count > LARGE and (head, relation) not in self._rows:
-            return self.links.probability(head, relation, tail)
+        if (head, relation) not in self._rows:
+            if (tail, relation ^ 1) in self._rows:
+                return float(self._rows[tail, relation ^ 1][head])
+            if self.count > LARGE:
+                return self.links.probability(head, relation, tail)
         return float(self.row(head, relation)[tail])
 
     def pair_scores(self, heads: Ids, relation: int, tails: Ids) -> Likely:
@@ -166,7 +178,7 @@ class Facts:
         every = list(dict.fromkeys(starts.tolist()))
         chosen = every[: self.beam]
         if len(chosen) < len(every):
-            self.cut(BEAM_NOTE.format(self.beam))
+            self.cut(BEAM_NOTE)
         self.fetch((start, directed) for start in chosen)
         for start in chosen:
             own = starts == start

@@ -8,6 +8,7 @@ import numpy as np
 from halfgraph.prediction.facts import Ids, Likely, Mask
 
 UNBOUND = -1  # in a column
+ANY, NO_VALUE = -2, -3  # in given rows: any value; a value that the graph does not have
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,25 @@ class PartialRows:
             ranks = np.concatenate([known[:room], others[: most - min(room, len(known))]])
             ranks = ranks[np.argsort(-order[ranks], kind="stable")]
         return self.take(ranks)
+
+    def agreement(self, names: Sequence[str], given: Ids) -> Mask:
+        """Return for each row and each given row whether they agree: (rows, given rows)."""
+        agree = np.ones((len(self), len(given)), dtype=bool)
+        for name, values in zip(names, given.T, strict=True):
+            column = self.columns[name][:, None]
+            agree &= (column == values) | (values == ANY) | (column == UNBOUND)
+        return agree
+
+
+def distinct_keys(columns: Sequence[Ids]) -> tuple[Ids, Ids]:
+    """Return the first row of each combination of values, and for each row the number of its combination."""
+    keys = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        low = column.min(initial=0)
+        keys = np.unique(keys, return_inverse=True)[1] if len(columns) > 2 else keys
+        keys = keys * (column.max(initial=0) - low + 1) + (column - low)
+    _, first, rows = np.unique(keys, return_index=True, return_inverse=True)
+    return first, rows
 
 
 def concatenate(tables: Sequence[PartialRows]) -> PartialRows:

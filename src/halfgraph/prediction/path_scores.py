@@ -190,5 +190,5 @@ class PathScores:
     def known_tails(self, path: Path, head: int) -> Ids:
         """Return the entities that known links lead to from an entity."""
         if isinstance(path, Relation):
-            return self.facts.graph.tails_of(head, path.id).astype(np.int64)
+            return self.facts.known_of(head, path.id)
         return np.flatnonzero(self.known(path, one_hot(head, self.facts.count)))

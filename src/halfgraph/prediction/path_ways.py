@@ -57,7 +57,7 @@ class PathWays(PathScores):
     _ways: dict[tuple[Path, int], dict[int, set[Needs]] | None] = field(default_factory=dict)
 
     def tails(self, path: Path, head: int) -> Scores:
-        """Probability that a path leads from an entity to each entity, 1 if known, by all ways if they can be listed."""
+        """Probability that a path leads from an entity to each entity, by all ways if they can be listed."""
         ways = None if self.direct(path) else self.ways(path, head)
         if ways is None:
             return super().tails(path, head)

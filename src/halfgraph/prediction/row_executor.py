@@ -5,23 +5,21 @@ has its own probability. The probability of a row is the probability that it is 
 conjunction is searched by itself; rows of different conjunctions with the same values have the ways of all of them.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from halfgraph.prediction.base import Scores
-from halfgraph.prediction.facts import Facts, Ids
+from halfgraph.prediction.facts import Facts
 from halfgraph.prediction.lineage import Lineage, Way
 from halfgraph.prediction.link_executor import LinkExecutor
-from halfgraph.prediction.partial_rows import UNBOUND, PartialRows
-from halfgraph.prediction.row_plan import RowPlan
-from halfgraph.prediction.row_ways import MOST_WAYS, ConjunctionRows, RowContext
+from halfgraph.prediction.row_candidates import Candidates
+from halfgraph.prediction.row_ways import ConjunctionRows, RowContext
 from halfgraph.prediction.row_witness import RowWitness, best_witness
-from halfgraph.query.rows import RowQuery, Value, pattern_variables
+from halfgraph.query.rows import RowQuery, Value
 
-FURTHER = 32  # candidates that are looked at beyond twice the number that is asked for
-UNCONNECTED = "Parts of the query share no variable: rows combine the best of each part."
+FURTHER = 12  # rows that are compared exactly, beyond one and a half times the number that is asked for
+MOST_CANDIDATES = 256  # that are looked at, beyond four times this number: some are known or excluded
 
 
 @dataclass(frozen=True)
@@ -53,14 +51,13 @@ class RowExecutor:
     def rows(self, query: RowQuery, count: int) -> RowResult:
         """Return the most probable rows that are not known, at most `count`."""
         context = self._context(query)
-        searches = [
-            _Candidates.of(ConjunctionRows.of(context, own, query.selected), query) for own in query.conjunctions
-        ]
-        found: dict[tuple[Value, ...], None] = {}
-        for own in searches:
-            found |= dict.fromkeys(own.best(2 * count + FURTHER))
-        ways = {values: [way for own in searches for way in own.ways(values)] for values in found}
-        rows = [row for values in found if (row := _row(values, ways[values], context.lineage))]
+        parts = [Candidates.of(ConjunctionRows.of(context, own, query.selected), query) for own in query.conjunctions]
+        rows: list[CandidateRow] = []
+        for values in _by_score(parts, MOST_CANDIDATES + 4 * count):
+            row = _row(values, [way for part in parts for way in part.ways(values)], context.lineage)
+            rows += [row] if row else []
+            if len(rows) >= count + count // 2 + FURTHER:
+                break
         rows.sort(key=lambda row: (-row.probability, tuple(map(str, row.values))))
         return RowResult(rows[:count], context.lineage, context.facts.notes)
 
@@ -87,93 +84,9 @@ def _row(values: tuple[Value, ...], ways: Sequence[Way], lineage: Lineage) -> Ca
     return CandidateRow(values, probability, distinct) if probability > 0 else None
 
 
-@dataclass(frozen=True)
-class _Candidates:
-    """The rows of one conjunction, grouped by the selected variables."""
-
-    rows: ConjunctionRows
-    selected: tuple[str, ...]
-    own: tuple[str, ...]  # selected variables of this conjunction
-    table: PartialRows
-    groups: dict[tuple[int, ...], Ids]  # rows of the table by the values of the selected variables, the best first
-    complete: bool  # whether nothing was cut off
-
-    @classmethod
-    def of(cls, rows: ConjunctionRows, query: RowQuery) -> "_Candidates":
-        cuts = rows.facts.cuts
-        table = rows.search.rows({})
-        if _parts(rows.plan) > 1:
-            rows.facts.note(UNCONNECTED)
-        own = tuple(name for name in query.selected if name in rows.plan.variables)
-        return cls(rows, query.selected, own, table, dict(_groups(table, own)), rows.facts.cuts == cuts)
-
-    def best(self, count: int) -> list[tuple[Value, ...]]:
-        """Return the best groups that have a missing fact."""
-        scores = {}
-        for key, rows in self.groups.items():
-            missing = rows[~self.table.known[rows]]
-            if len(missing):
-                scores[key] = -min(1.0, float(self.table.scores[missing].sum()))
-        return [self._decoded(key) for key in sorted(scores, key=scores.__getitem__)[:count]]
-
-    def _decoded(self, key: tuple[int, ...]) -> tuple[Value, ...]:
-        values = {name: self._value(name, value) for name, value in zip(self.own, key, strict=True)}
-        return tuple(values.get(name) for name in self.selected)
-
-    def _value(self, name: str, value: int) -> Value:
-        if value == UNBOUND:
-            return None
-        return self.rows.facts.classes[value] if self.rows.plan.domains[name] == "class" else value
-
-    def ways(self, values: tuple[Value, ...]) -> list[Way]:
-        """Return the ways of a row in this conjunction."""
-        bound = self._encoded(values)
-        if bound is None:
-            return []
-        rows = self.groups.get(tuple(bound.get(name, UNBOUND) for name in self.own))
-        if rows is None and self.complete:
-            return []
-        if rows is None or (len(self.own) < len(self.rows.plan.variables) and not self.complete):
-            return self.rows.all_ways({name: value for name, value in bound.items() if value != UNBOUND})
-        columns = {name: column[rows[:MOST_WAYS]].tolist() for name, column in self.table.columns.items()}
-        assignments = zip(*columns.values(), strict=True) if columns else [()]
-        return [way for row in assignments for way in self.rows.ways(dict(zip(columns, row, strict=True)))]
-
-    def _encoded(self, values: tuple[Value, ...]) -> dict[str, int] | None:
-        """Return the values of the variables that this conjunction has; None if it has others than are bound."""
-        bound: dict[str, int] = {}
-        for name, value in zip(self.selected, values, strict=True):
-            if (name in self.own) == (value is None) and not (value is None and self._may_be_unbound(name)):
-                return None
-            if isinstance(value, str):
-                if value not in self.rows.facts.classes:
-                    return None
-                bound[name] = self.rows.facts.classes.index(value)
-            elif value is not None:
-                bound[name] = value
-        return bound
-
-    def _may_be_unbound(self, name: str) -> bool:
-        return name in self.own and bool((self.table.columns[name] == UNBOUND).any())
-
-
-def _groups(table: PartialRows, names: Sequence[str]) -> Iterator[tuple[tuple[int, ...], Ids]]:
-    """Yield the rows with the same values of some variables."""
-    if not len(table):
-        return
-    if not names:
-        yield (), np.arange(len(table))
-        return
-    columns = np.stack([table.columns[name] for name in names])
-    distinct, rows = np.unique(columns, axis=1, return_inverse=True)
-    by_group = np.split(np.argsort(rows, kind="stable"), np.bincount(rows).cumsum()[:-1])
-    yield from zip(map(tuple, distinct.T.tolist()), by_group, strict=True)
-
-
-def _parts(plan: RowPlan) -> int:
-    """Count the parts of a plan that share no variable."""
-    groups: list[set[str]] = [{name} for name in plan.variables]
-    for names in (set(pattern_variables(pattern)) for pattern in plan.patterns):
-        joined: list[set[str]] = [group for group in groups if group & names]
-        groups = [group for group in groups if not group & names] + [set().union(*joined, names)]
-    return len(groups)
+def _by_score(parts: Sequence[Candidates], count: int) -> list[tuple[Value, ...]]:
+    """Return the values of the best candidates of each conjunction, by what the searches estimate for them."""
+    scores: Counter[tuple[Value, ...]] = Counter()
+    for part in parts:
+        scores.update(part.best(count))
+    return [values for values, _ in scores.most_common()]

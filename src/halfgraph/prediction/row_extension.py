@@ -6,33 +6,31 @@ import numpy as np
 
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely
-from halfgraph.prediction.partial_rows import UNBOUND, PartialRows, concatenate
+from halfgraph.prediction.partial_rows import ANY, UNBOUND, PartialRows, concatenate, distinct_keys
 from halfgraph.prediction.row_joins import RowJoin, term_values
 from halfgraph.query.rows import LinkPattern
 
-TABLE = 4_096  # partial rows that are kept
-TAILS = 512  # missing tails of one head
+TABLE = 2_048  # partial rows that are kept
+TAILS = 256  # missing tails of one head
 CROSSED = 1 << 18  # rows made at a time from all pairs of rows and values
-ANY, NO_VALUE = -2, -3  # in given rows: any value; a value that the graph does not have
-PROPOSAL_NOTE = f"Only the {TABLE:,} most promising values of a variable were tried."
 
 
 def by_joins(table: PartialRows, name: str, joins: Sequence[RowJoin], base: Scores | None, facts: Facts) -> PartialRows:
     """Bind a variable by joins: by missing facts too for the best combinations of keys, else by known facts alone."""
-    keys, rows = np.unique(np.stack([join.keys for join in joins]), axis=1, return_inverse=True)
+    first, rows = distinct_keys([join.keys for join in joins])
+    keys = np.stack([join.keys[first] for join in joins])
     best = np.zeros(keys.shape[1])
     np.maximum.at(best, rows, table.scores)
     chances = np.max([join.chances(own) for join, own in zip(joins, keys, strict=True)], axis=0)
     order = np.argsort(-best * chances, kind="stable")
     most = min(join.most for join in joins)
     if len(order) > most:
-        facts.cut(BEAM_NOTE.format(most))
-    by_key = np.split(np.argsort(rows, kind="stable"), np.bincount(rows, minlength=keys.shape[1]).cumsum()[:-1])
+        facts.cut(BEAM_NOTE)
+    by_key, ends = np.argsort(rows, kind="stable"), np.bincount(rows).cumsum()
     for join, own in zip(joins, keys, strict=True):
         join.fetch(own[order[:most]])
-    tables = [
-        *_by_missing(table, name, joins, keys, base, [(key, by_key[key]) for key in order[:most].tolist()], facts)
-    ]
+    chosen = [(key, by_key[ends[key - 1] if key else 0 : ends[key]]) for key in order[:most].tolist()]
+    tables = list(_by_missing(table, name, joins, keys, base, chosen, facts))
     rest = np.isin(rows, order[most:])
     if rest.any():
         tables.append(_by_known(table.take(np.flatnonzero(rest)), name, joins, keys[:, rows[rest]], base))
@@ -73,7 +71,7 @@ def _best_values(scores: Scores, least: float, facts: Facts) -> Ids:
     known = likely[scores[likely] == 1]
     others = likely[scores[likely] < 1]
     if len(others) > TAILS:
-        facts.cut(f"Of each entity only the {TAILS} most likely missing links were followed.")
+        facts.cut(BEAM_NOTE)
         others = others[np.argpartition(-scores[others], TAILS)[:TAILS]]
     return np.concatenate([known, others])
 
@@ -100,7 +98,8 @@ def by_proposal(
     `promise` says how likely each entity is to be in a predicted row, given values of some `relations` (variables).
     """
     groups = np.stack([table.columns[own] for own in relations]) if relations else np.zeros((1, len(table)), np.int64)
-    distinct, rows = np.unique(groups, axis=1, return_inverse=True)
+    first, rows = distinct_keys(list(groups))
+    distinct = groups[:, first]
     tables = []
     for number, values in enumerate(distinct.T.tolist()):
         own = np.flatnonzero(rows == number)
@@ -125,7 +124,7 @@ def _promising(promise: Likely, base: Scores | None, most: int, facts: Facts) ->
 def _top(entities: Ids, order: Likely, most: int, facts: Facts) -> Ids:
     if len(entities) <= most:
         return entities
-    facts.cut(PROPOSAL_NOTE)
+    facts.cut(BEAM_NOTE)
     return entities[np.argpartition(-order[entities], most)[:most]]
 
 
@@ -134,7 +133,7 @@ def by_relations(
 ) -> PartialRows:
     """Bind a variable for relations: by all of them, or by known and promising ones if both ends are bound."""
     if len(table) * len(relations) > CROSSED:  # so there are relations
-        facts.cut(f"Relations were tried for the best {CROSSED // len(relations):,} partial rows.")
+        facts.cut(BEAM_NOTE)
         table = table.take(np.arange(CROSSED // len(relations)))
     rows, values = np.repeat(np.arange(len(table)), len(relations)), np.tile(relations, len(table))
     extended = table.extend(rows, name, values)
@@ -169,18 +168,7 @@ def by_given(table: PartialRows, name: str, variables: Sequence[str], rows: Ids)
     size = max(1, CROSSED // max(1, len(distinct)))
     for first in range(0, len(table), size):
         piece = table.take(np.arange(first, min(first + size, len(table))))
-        own, given = np.nonzero(agreement(piece, [variables[column] for column in bound], distinct[:, :-1]))
+        own, given = np.nonzero(piece.agreement([variables[column] for column in bound], distinct[:, :-1]))
         values = distinct[given, -1]
         pieces.append(piece.extend(own, name, np.where(values == ANY, UNBOUND, values)))
     return concatenate(pieces)
-
-
-def agreement(
-    table: PartialRows, variables: Sequence[str], rows: Ids
-) -> "np.ndarray[tuple[int, int], np.dtype[np.bool_]]":
-    """Return for each partial row and each given row whether they agree: (partial rows, given rows)."""
-    agree = np.ones((len(table), len(rows)), dtype=bool)
-    for name, given in zip(variables, rows.T, strict=True):
-        column = table.columns[name][:, None]
-        agree &= (column == given) | (given == ANY) | (column == UNBOUND)
-    return agree

@@ -6,19 +6,25 @@ from typing import Protocol
 import numpy as np
 
 from halfgraph.prediction.base import Scores
-from halfgraph.prediction.facts import Facts, Ids, Likely, Mask
+from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely, Mask
 from halfgraph.prediction.partial_rows import PartialRows
 from halfgraph.prediction.path_scores import PathScores, reverse
 from halfgraph.query.rows import AnyRelation, LinkPattern, Path, Relation, Term, TypePattern
 
+KNOWN_PATHS = 256  # entities from which the known links of a path are followed
 LONG_PATHS = 8  # entities from which the scores of a path of several links are computed in one step
 
 
 class RowJoin(Protocol):
     """Entities that a pattern leads to, by a key for each row."""
 
-    keys: Ids  # (rows,)
-    most: int  # keys for which missing facts are computed
+    @property
+    def keys(self) -> Ids:
+        """The key of each row: (rows,)."""
+
+    @property
+    def most(self) -> int:
+        """Number of keys for which missing facts are computed."""
 
     def fetch(self, keys: Ids) -> None:
         """Compute what is needed for some keys together."""
@@ -123,7 +129,11 @@ class PathJoin:
         return np.minimum(np.sum(estimates, axis=0), 1.0) if estimates else np.zeros(len(keys))
 
     def known(self, keys: Ids) -> tuple[Ids, Ids]:
-        tails = [self.paths.known_tails(self.path, key) for key in keys.tolist()]
+        starts = keys.tolist()
+        if len(starts) > KNOWN_PATHS:
+            self.paths.facts.cut(BEAM_NOTE)
+        tails = [self.paths.known_tails(self.path, key) for key in starts[:KNOWN_PATHS]]
+        tails += [np.empty(0, np.int64)] * (len(starts) - len(tails))
         rows = np.repeat(np.arange(len(keys)), list(map(len, tails)))
         return rows, np.concatenate([*tails, np.empty(0, np.int64)])
 

@@ -1,6 +1,6 @@
 """Plan of a conjunction: which variables a search binds, and what is asked of each of them alone.
 
-Variables that are not selected and hang on one other variable are folded into a factor of it (factors.py), leaf by leaf.
+Variables that are not selected and hang on one other variable are folded into a factor of it (factors.py).
 What remains is a table with the selected variables and those that connect them.
 """
 
@@ -166,7 +166,7 @@ class _Builder:
         loops = (
             pattern for pattern in self.links if pattern.source == pattern.target or any(path_variables(pattern.path))
         )
-        others = (*loops, *self.types, *self.givens, *self.exclusions)
+        others: list[Pattern] = [*loops, *self.types, *self.givens, *self.exclusions]
         return {name for pattern in others for name in pattern_variables(pattern)}
 
     def _fold_into(self, name: str, pattern: LinkPattern) -> None:
@@ -178,7 +178,8 @@ class _Builder:
         self.factors[str(other)].add(LinkFactor(path, fold))
 
     def plan(self) -> RowPlan:
-        named = {name for pattern in (*self.links, *self.types, *self.givens) for name in pattern_variables(pattern)}
+        patterns: list[Pattern] = [*self.links, *self.types, *self.givens]
+        named = {name for pattern in patterns for name in pattern_variables(pattern)}
         variables = tuple(name for name in self.domains if name in self.factors or name in named)
         factors = {name: frozenset(factors) for name, factors in self.factors.items()}
         rest = tuple(self.links), tuple(self.types), tuple(self.givens), tuple(self.exclusions), tuple(self.exists)

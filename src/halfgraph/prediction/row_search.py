@@ -7,25 +7,24 @@ far, times an estimate of what is still to come.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.factors import Factors, is_anchored, is_open
-from halfgraph.prediction.facts import Facts, Ids, Likely
-from halfgraph.prediction.partial_rows import PartialRows, concatenate
+from halfgraph.prediction.facts import BEAM_NOTE, Facts, Likely, Mask
+from halfgraph.prediction.partial_rows import PartialRows, concatenate, distinct_keys
+from halfgraph.prediction.pattern_scores import PatternScores
 from halfgraph.prediction.row_extension import (
-    ANY,
-    NO_VALUE,
     TABLE,
-    agreement,
     by_classes,
     by_given,
     by_joins,
     by_proposal,
     by_relations,
 )
-from halfgraph.prediction.row_joins import PathJoin, RelationJoin, join_of, relation_values, term_values
+from halfgraph.prediction.row_joins import RelationJoin, join_of
 from halfgraph.prediction.row_plan import RowPlan
 from halfgraph.query.rows import (
     AnyRelation,
@@ -34,7 +33,6 @@ from halfgraph.query.rows import (
     Pattern,
     Relation,
     TypePattern,
-    Value,
     path_variables,
     pattern_variables,
 )
@@ -49,7 +47,10 @@ class RowSearch:
     plan: RowPlan
     factors: Factors
     _bases: dict[str, Scores | None] = field(default_factory=dict)
-    _given: dict[Given, Ids] = field(default_factory=dict)
+
+    @cached_property
+    def patterns(self) -> PatternScores:
+        return PatternScores(self.factors.paths, self.plan.domains)
 
     @property
     def facts(self) -> Facts:
@@ -61,8 +62,7 @@ class RowSearch:
         if len(tables) == 1:
             return tables[0]
         table = concatenate(tables)
-        columns = np.stack([table.columns[name] for name in table.columns])
-        return table.take(np.sort(np.unique(columns, axis=1, return_index=True)[1]))
+        return table.take(np.sort(distinct_keys(list(table.columns.values()))[0]))
 
     def _run(self, bound: Mapping[str, int], first: str | None) -> PartialRows:
         done = set(bound)
@@ -94,7 +94,8 @@ class RowSearch:
         near = self._near(first)
         if self.plan.domains[first] != "entity" or not done.isdisjoint(near):
             return [None]
-        return [first, *(name for name in near if self.plan.domains[name] == "entity")][:2]
+        starts: list[str | None] = [first, *(name for name in near if self.plan.domains[name] == "entity")]
+        return starts[:2]
 
     def _patterns(self, name: str) -> list[LinkPattern | TypePattern | Given]:
         return [pattern for pattern in self.plan.patterns if name in pattern_variables(pattern)]
@@ -150,7 +151,7 @@ class RowSearch:
         links = [own for own in ready if isinstance(own, LinkPattern)]
         joined = [own for own in ready if not isinstance(own, Given) and not _is_loop(own)]
         if given is not None:
-            table = self._times_base(by_given(table, name, given.variables, self._encoded(given)), name)
+            table = self._times_base(by_given(table, name, given.variables, self.patterns.encoded(given)), name)
         elif self.plan.domains[name] == "relation":
             excluded = {number for own in patterns if isinstance(own, LinkPattern) for number in _excluded(own, name)}
             table = by_relations(table, name, links, np.setdiff1d(self.facts.relations, list(excluded)), self.facts)
@@ -172,63 +173,18 @@ class RowSearch:
         alone = all(isinstance(own, Given) for own in self._patterns(name)) and name not in self.plan.factors
         return column >= 0 and (alone or all(row[column] is not None for row in given.rows))
 
-    def _encoded(self, given: Given) -> Ids:
-        """Return given rows as numbers: (rows, variables)."""
-        if given not in self._given:
-            domains = [self.plan.domains[name] for name in given.variables]
-            rows = [
-                [self._code(value, domain) for value, domain in zip(row, domains, strict=True)] for row in given.rows
-            ]
-            self._given[given] = np.array(rows, np.int64).reshape(-1, len(given.variables))
-        return self._given[given]
-
-    def _code(self, value: Value, domain: str) -> int:
-        if isinstance(value, str):
-            return self.facts.classes.index(value) if domain == "class" and value in self.facts.classes else NO_VALUE
-        return ANY if value is None else value
-
     def _settle(self, table: PartialRows, patterns: Iterable[Pattern], done: set[str]) -> PartialRows:
         """Multiply by the facts of patterns whose variables are all bound."""
         for pattern in patterns:
             if done.issuperset(pattern_variables(pattern)) and len(table):
-                table = table.times(self._settled(table, pattern))
+                table = table.times(self.patterns.scores(table, pattern))
         return table
-
-    def _settled(self, table: PartialRows, pattern: Pattern) -> Likely:
-        """Probability of a pattern in each row, whose variables are all bound."""
-        match pattern:
-            case Given(variables):
-                return agreement(table, variables, self._encoded(pattern)).any(axis=1).astype(np.float64)
-            case TypePattern(term, iri, variable, subclasses):
-                entities = term_values(table, term)
-                return self._memberships(entities, iri, table.columns[variable] if variable else None, subclasses)
-            case LinkPattern(source, path, target):
-                heads, tails = term_values(table, source), term_values(table, target)
-                relations = relation_values(table, path)
-                if relations is None:
-                    return _path_scores(PathJoin(self.factors.paths, path, heads), tails, self.facts)
-                scores = np.zeros(len(table))
-                for relation in np.unique(relations).tolist():
-                    own = relations == relation
-                    scores[own] = self.facts.pair_scores(heads[own], relation, tails[own])
-                return scores
-        raise TypeError(f"{type(pattern).__name__} is not bound by the search")
-
-    def _memberships(self, entities: Ids, iri: str | None, classes: Ids | None, subclasses: bool) -> Likely:
-        if iri is not None:
-            return self.facts.members(iri, subclasses)[entities].astype(np.float64)
-        assert classes is not None
-        scores = np.zeros(len(entities))
-        for number in np.unique(classes).tolist():
-            own = classes == number
-            scores[own] = self.facts.members(self.facts.classes[number], subclasses)[entities[own]]
-        return scores
 
     # Order
 
     def _cut(self, table: PartialRows, done: set[str]) -> PartialRows:
         if len(table) > TABLE:
-            self.facts.cut(f"The best {TABLE:,} partial rows were kept at each step.")
+            self.facts.cut(BEAM_NOTE)
         return table.best(table.scores * self._future(table, done), TABLE)
 
     def _promise(self, name: str, relations: Mapping[str, int]) -> Likely:
@@ -250,7 +206,7 @@ class RowSearch:
             share = np.maximum(share, missing / own)
         return np.where(table.known, likely * np.maximum(share, SELDOM), likely) if parts else likely
 
-    def _future_links(self, table: PartialRows, done: set[str]) -> Iterable[tuple[Likely, Likely]]:
+    def _future_links(self, table: PartialRows, done: set[str]) -> Iterable[tuple[Mask, Likely]]:
         """Yield for links with one bound end whether a known one goes on, and the chance of a missing one."""
         for pattern in self.plan.links:
             relations = [path_variables(pattern.path)] if not done.issuperset(path_variables(pattern.path)) else []
@@ -260,7 +216,7 @@ class RowSearch:
                 if isinstance(join, RelationJoin):
                     yield join.has_known(join.keys), join.chances(join.keys)
 
-    def _future_factors(self, table: PartialRows) -> Iterable[tuple[Likely, Likely]]:
+    def _future_factors(self, table: PartialRows) -> Iterable[tuple[Mask, Likely]]:
         """Yield the same for open factors of bound variables."""
         for name, factors in self.plan.factors.items():
             if name in table.columns:
@@ -303,15 +259,3 @@ def _relations(patterns: Iterable[Pattern]) -> list[str]:
     """Return the variables for relations of some patterns."""
     links = [pattern for pattern in patterns if isinstance(pattern, LinkPattern)]
     return list(dict.fromkeys(name for pattern in links for name in path_variables(pattern.path)))
-
-
-def _path_scores(join: PathJoin, tails: Ids, facts: Facts) -> Likely:
-    """Probability of a path from each key to its tail; known ones only beyond the best keys."""
-    every = list(dict.fromkeys(join.keys.tolist()))
-    if len(every) > join.most:
-        facts.cut(f"Paths were predicted from the best {join.most} entities.")
-    scores = join.is_known(join.keys, tails).astype(np.float64) if len(every) > join.most else np.zeros(len(tails))
-    for key in every[: join.most]:
-        own = join.keys == key
-        scores[own] = join.scores(key)[tails[own]]
-    return scores

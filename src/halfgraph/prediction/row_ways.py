@@ -6,7 +6,7 @@ from itertools import islice, product
 from math import prod
 
 from halfgraph.prediction.factors import Factor, Factors, LinkFactor
-from halfgraph.prediction.facts import Facts
+from halfgraph.prediction.facts import Facts, Likely
 from halfgraph.prediction.lineage import (
     CERTAIN,
     Event,
@@ -38,6 +38,8 @@ Values = Mapping[str, int]  # of variables: entity, relation, or number of a cla
 MOST_WAYS = 256  # of one row; variables with so many values at most are not folded
 MOST_EXCLUDED = 64  # sets of facts that a way excludes; more are one event
 FEW_RELATIONS = 8  # of a path, each of which is an event of its own
+NEGLIGIBLE = 1e-3  # share of the sum of all ways of a row, below which the last ones are left out
+WAYS_NOTE = f"Of the ways in which a row can hold, the best {MOST_WAYS} were counted."
 NOTHING: Needs = frozenset()
 
 
@@ -90,16 +92,14 @@ class ConjunctionRows:
         """Return the ways in which the conjunction holds with values of some variables, the best ones if many."""
         if not self.plan.givens and all(name in bound for name in self.plan.variables):
             return self.ways(bound)
+        cuts = self.facts.cuts
         table = self.search.rows({name: bound[name] for name in self.plan.variables if name in bound})
-        if len(table) > MOST_WAYS:
-            self.facts.cut(f"The best {MOST_WAYS} ways of a row were counted.")
-        names = list(table.columns)
-        rows = (
-            zip(*(table.columns[name][:MOST_WAYS].tolist() for name in names), strict=True)
-            if names
-            else [()][: len(table)]
-        )
-        return simplify(way for row in rows for way in self.ways({**bound, **dict(zip(names, row, strict=True))}))
+        most = MOST_WAYS if self.facts.cuts == cuts else min(MOST_WAYS, _worthwhile(table.scores))
+        if len(table) > most:
+            self.facts.cut(WAYS_NOTE)
+        columns = {name: column[:most].tolist() for name, column in table.columns.items()}
+        rows = zip(*columns.values(), strict=True) if columns else [()][:most]
+        return simplify(way for row in rows for way in self.ways({**bound, **dict(zip(columns, row, strict=True))}))
 
     def ways(self, values: Values) -> list[Way]:
         """Return the ways of a row, given the value of every variable."""
@@ -115,7 +115,7 @@ class ConjunctionRows:
         """Return the choices of needed facts, one for each pattern; the best of each first, and not too many."""
         parts = [part for part in self._parts(values) if part != [NOTHING]]
         if prod(map(len, parts)) > MOST_WAYS:
-            self.facts.cut(f"The best {MOST_WAYS} ways of a row were counted.")
+            self.facts.cut(WAYS_NOTE)
         return islice(product(*(self._by_probability(part) for part in parts)), MOST_WAYS)
 
     def _by_probability(self, part: Sequence[Needs]) -> Sequence[Needs]:
@@ -212,3 +212,11 @@ class ConjunctionRows:
 
 def _value(term: Term, values: Values) -> int:
     return term if isinstance(term, int) else values[term]
+
+
+def _worthwhile(scores: Likely) -> int:
+    """Return how many ways, the best first, are worth counting if they cannot all be listed."""
+    if not len(scores):
+        return 0
+    rest = scores[::-1].cumsum()[::-1]  # from each way on
+    return int((rest > NEGLIGIBLE * rest[0]).sum())
