@@ -4,7 +4,7 @@ import pytest
 
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.sparql.unsupported import UNSUPPORTED
+from halfgraph.sparql.unsupported import NO_TREES, UNSUPPORTED
 from imported_graphs import made
 from sparql_reading import refusal
 
@@ -63,7 +63,7 @@ BY_ROWS = {"nothing uncertain", "VALUES after groups"}  # refused by row_reading
 
 
 def test_every_refusal_has_an_example() -> None:
-    assert set(REFUSED) | BY_ROWS == set(UNSUPPORTED)
+    assert set(REFUSED) | BY_ROWS == {*UNSUPPORTED, *NO_TREES}
 
 
 @pytest.mark.parametrize("feature", REFUSED)
