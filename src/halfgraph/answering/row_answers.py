@@ -66,11 +66,16 @@ def _term_key(term: Term) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """Predicts the rows of queries with any number of variables."""
+    """Predicts the rows of queries with any number of variables; without an executor there are exact rows only."""
 
-    executor: RowExecutor
+    search: RowExecutor | None
     store: GraphStore
     names: EntityNames
+
+    @property
+    def executor(self) -> RowExecutor:
+        assert self.search is not None, "nothing is predicted without an executor"
+        return self.search
 
     def predict(
         self, reading: RowReading, columns: Sequence[str], known: Sequence[KnownAnswer], top: int

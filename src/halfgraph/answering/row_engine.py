@@ -21,6 +21,8 @@ from halfgraph.sparql.row_reading import RowReading, read_rows
 from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Select, SyntaxNode, Variable, walk
 from halfgraph.sparql.writer import write
 
+NO_RUN = "a graph is served without a trained run"
+
 
 @dataclass(frozen=True)
 class RowEngine:
@@ -45,6 +47,8 @@ class RowEngine:
 
     def _reading(self, request: Request, *, has_rows: bool) -> RowReading | str:
         """Read a query, or say why nothing can be predicted."""
+        if self.rows.search is None:
+            return NO_RUN
         try:
             reading = read_rows(request, self.rows.names.graph)
         except (SparqlError, UnknownName) as error:
@@ -137,7 +141,8 @@ class RowEngine:
             iris += [row[name]["value"] for row in rows.bindings for name in rows.variables if name in row]
         entities = [number for iri in dict.fromkeys(iris) if (number := self.rows.names.find(iri)) is not None]
         predicted = TripleAnswers(self.rows).described(entities, top) if self.mode == LINKS else []
-        notes = [] if predicted else ["No predictions: no entity of the graph is described."]
+        reason = "no entity of the graph is described" if self.mode == LINKS else f"the mode is not {LINKS}"
+        notes = [] if predicted else [f"No predictions: {NO_RUN if self.rows.search is None else reason}"]
         return Answers([], [], [], mode=self.mode, triples=[*known, *predicted], notes=notes)
 
 
