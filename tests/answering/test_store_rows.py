@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from halfgraph.answering.store_rows import EntityNames, GraphStore, TimedStore
+from halfgraph.answering.entity_names import EntityNames
+from halfgraph.answering.store_rows import GraphStore, TimedStore
 from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.store import store_folder
 from halfgraph.sparql.read import request_of

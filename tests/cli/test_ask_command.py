@@ -173,7 +173,7 @@ def test_a_query_may_come_from_standard_input(run):
             ["SELECT (COUNT(*) AS ?n) { ?a ?b ?c . ?d ?e ?f . ?g ?h ?i . ?j ?k ?l }", "--time-limit", "1"],
             "stopped after 1 s",
         ),
-        (["ASK { ?x <livesIn> <city1> }"], "only SELECT"),
+        (["ASK { ?x <livesIn> <city1> }", "--format", "csv"], "--format: writes the rows of a SELECT query"),
         ([], "needs either a query or --batch FILE"),
         ([QUERY, "--annotate"], "--annotate: adds columns to a W3C format"),
         ([QUERY, "--format", "csv", "--json"], "--json: has no effect with --format"),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from pyoxigraph import RdfFormat, parse
 
 from halfgraph.cli import main
 from halfgraph.graph.importing import ImportOptions, import_graph
@@ -87,11 +88,50 @@ def test_a_query_may_come_from_a_file(graph, tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["answers"][0]["x"]["label"] == "bob"
 
 
-def test_a_misspelt_relation_is_one_line_with_the_nearest_name(graph, capsys):
-    with pytest.raises(SystemExit) as left:
-        main(["query", graph, "SELECT ?x { ?x <http://e/liveIn> <http://e/rome> }"])
-    assert left.value.code == 1
+@pytest.mark.parametrize("form", ["SELECT ?x", "ASK", "CONSTRUCT { ?x a <http://e/New> }", "DESCRIBE ?x"])
+def test_a_misspelt_relation_is_a_warning_with_the_nearest_name(graph, capsys, form):
+    text = f"{form} {{ ?x <http://e/liveIn> <http://e/rome> }}"
+    run("query", graph, text)
     said = capsys.readouterr().err
-    assert "line 1, column 16" in said
-    assert "livesIn" in said
-    assert "Traceback" not in said
+    assert f"column {text.index('<http://e/liveIn') + 1}: no relation" in said
+    assert "Did you mean <http://e/livesIn>?" in said
+    assert "New" not in said
+    run("query", graph, text, "--json")
+    shown = capsys.readouterr()
+    assert "livesIn" in json.loads(shown.out)["notes"][0]
+    assert not shown.err
+
+
+def test_ask_prints_true_or_false(graph, capsys):
+    for name, answer in (("ada", True), ("bob", False)):
+        run("query", graph, f"ASK {{ <http://e/{name}> <http://e/age> ?age }}")
+        assert capsys.readouterr().out == f"{answer}\n".lower()
+        run("query", graph, f"ASK {{ <http://e/{name}> <http://e/age> ?age }}", "--json")
+        assert json.loads(capsys.readouterr().out) == {"answer": answer, "notes": []}
+
+
+@pytest.mark.parametrize("text", ["CONSTRUCT WHERE { ?s ?p ?o }", "DESCRIBE ?s { ?s ?p ?o }"])
+def test_triples_are_printed_as_turtle(graph, capsys, text):
+    run("query", graph, text)
+    shown = capsys.readouterr()
+    assert set(parse(shown.out, RdfFormat.TURTLE)) == set(parse(TRIPLES, RdfFormat.N_TRIPLES))
+    assert "10 triples" in shown.err
+    run("query", graph, text, "--json")
+    triples = json.loads(capsys.readouterr().out)["triples"]
+    assert sorted(" ".join([*triple, "."]) for triple in triples) == sorted(TRIPLES.splitlines())
+
+
+def test_the_label_service_is_answered_from_the_graph(graph, capsys):
+    service = 'SERVICE wikibase:label { bd:serviceParam wikibase:language "de" }'
+    run("query", graph, f"SELECT ?x ?xLabel {{ ?x <http://e/livesIn> <http://e/rome> {service} }}", "--json")
+    rows = json.loads(capsys.readouterr().out)["answers"]
+    assert sorted(row["xLabel"]["value"] for row in rows) == ["Ada", "cyd"]
+
+
+def test_turtle_on_a_terminal_has_no_control_characters(tmp_path, capsys):
+    (tmp_path / "a.nt").write_text('<http://e/a> <http://e/p> "\\u001b[31m\\u2028\\ttab" .')
+    graph = import_graph([tmp_path / "a.nt"], tmp_path / "graph", ImportOptions())
+    run("query", str(graph.path), "CONSTRUCT WHERE { ?s ?p ?o }")
+    shown = capsys.readouterr().out
+    assert not {"\x1b", "\u2028"} & set(shown)
+    assert next(parse(shown, RdfFormat.TURTLE)).object.value == "\x1b[31m\u2028\ttab"

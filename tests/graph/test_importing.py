@@ -2,18 +2,21 @@ import gzip
 import tempfile
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyoxigraph import Literal
+from pyoxigraph import Literal, RdfFormat
 
-from halfgraph.errors import EmptyGraph, FolderError, InputError, SettingError
+from halfgraph.errors import FolderError, InputError, SettingError
 from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.importing import ImportOptions, import_graph, import_named
+from halfgraph.graph.inspection import inspect
 from halfgraph.graph.splitting import Shares
+from halfgraph.graph.statistics import statistics
 from halfgraph.graph.store import open_store
-from imported_graphs import choices_of, made, nt, report_of, short_lived, triples_by_name, tsv, types_by_name
+from imported_graphs import choices_of, made, nt, report_of, short_lived, stored, triples_by_name, tsv, types_by_name
 from oracles import Named, entities
 from strategies import named_triples
 from wild_graphs import EX, company
@@ -148,8 +151,8 @@ def test_self_loops_are_counted_and_kept_or_dropped(triples: list[Named], keep: 
 
 
 def test_a_graph_of_self_loops_alone_is_empty_when_they_are_dropped(tmp_path: Path) -> None:
-    with pytest.raises(EmptyGraph, match="1 self-loops"):
-        made(tmp_path, "a\tr\ta\n", self_loops="drop")
+    graph = made(tmp_path, "a\tr\ta\n", self_loops="drop")
+    assert (len(graph.entities), graph.train.triple_count, report_of(graph)["self-loops"]) == (0, 0, 1)
 
 
 def test_several_sources_become_one_graph(tmp_path: Path) -> None:
@@ -195,17 +198,25 @@ def test_a_base_that_is_none_is_refused(tmp_path: Path, base: str) -> None:
         made(tmp_path, "a\tr\tb\n", base=base)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ('<http://a.org/a> <http://a.org/age> "3" .\n', "1 literals"),
-        ("<http://a.org/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a.org/B> .\n", "schema use"),
-        ("<http://a.org/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.org/B> .\n", "1 types"),
-    ],
-)
-def test_a_file_without_object_triples_is_reported(tmp_path: Path, text: str, said: str) -> None:
-    with pytest.raises(EmptyGraph, match=f"no triple between two entities among 1 statements.*{said}"):
-        made(tmp_path, text, "nt")
+NOTHING_TO_LEARN = {
+    "": "files without statements",
+    "# nothing": "files without statements",
+    '<http://a.org/a> <http://a.org/age> "3" .': "literals",
+    "<http://a.org/A> <http://www.w3.org/2000/01/rdf-schema#subClassOf> <http://a.org/B> .": "schema",
+    "<http://a.org/a> <http://www.w3.org/1999/02/22-rdf-syntax-ns#type> <http://a.org/B> .": "types",
+    "<http://a.org/a> <http://a.org/says> <<( <http://a.org/a> <http://a.org/r> <http://a.org/b> )>> .": "triple terms",
+}
+
+
+@pytest.mark.parametrize("options", [{}, {"types": "one"}, {"split": Shares(90, 1, 9)}], ids=str)
+@pytest.mark.parametrize(("text", "said"), NOTHING_TO_LEARN.items())
+def test_a_graph_with_nothing_to_learn_is_imported(tmp_path: Path, text: str, said: str, options: Any) -> None:
+    graph = made(tmp_path, text, "ttl", **options)
+    assert (len(graph.entities), len(graph.relations), graph.whole.triple_count) == (0, 0, 0)
+    assert (graph.valid.triple_count, graph.has_split, report_of(graph)[said]) == (0, False, 1)
+    assert set(open_store(graph)) == set(stored(text.encode(), RdfFormat.TURTLE))
+    assert statistics(graph)["degrees"]["maximum"] == 0
+    assert not any(report.problem for report in inspect(graph.path, whole=True))
 
 
 def test_a_failed_import_leaves_no_folder(tmp_path: Path) -> None:

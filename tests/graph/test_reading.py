@@ -305,16 +305,26 @@ def test_the_type_of_an_archive_is_named(tmp_path: Path, magic: bytes, said: str
         made(tmp_path, magic + bytes(50), "nt")
 
 
-@pytest.mark.parametrize("ending", [*SYNTAXES, "tsv", "csv"])
-@pytest.mark.parametrize("content", [b"", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)])
+EMPTY = [b"", b"\xef\xbb\xbf", gzip.compress(b"", mtime=0)]
+
+
+@pytest.mark.parametrize("ending", ["rdf", "jsonld", "tsv", "csv"])
+@pytest.mark.parametrize("content", EMPTY)
 def test_an_empty_file_is_reported(tmp_path: Path, ending: str, content: bytes) -> None:
     with pytest.raises(InputError, match="empty"):
         made(tmp_path, content, ending)
 
 
-def test_a_file_of_comments_holds_no_statement(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no statement"):
-        made(tmp_path, "# nothing\n", "ttl")
+@pytest.mark.parametrize("ending", ["nt", "nq", "ttl", "trig", "n3"])
+@pytest.mark.parametrize("content", [*EMPTY, b"# nothing\n"])
+def test_rdf_without_statements_is_an_empty_graph(tmp_path: Path, ending: str, content: bytes) -> None:
+    graph = made(tmp_path, content, ending)
+    assert (report_of(graph)["files without statements"], graph.whole.triple_count) == (1, 0)
+
+
+def test_a_table_of_empty_lines_holds_no_row(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no rows"):
+        made(tmp_path, "\n\n", "tsv")
 
 
 def test_the_format_follows_from_the_file_extension() -> None:

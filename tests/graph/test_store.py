@@ -38,16 +38,36 @@ def test_the_store_holds_exactly_the_statements_of_the_source(given_quads: list[
         assert canonical(list(quads(graph))) == canonical(stored(content, syntax))
 
 
-@given(statements(with_graphs=True), st.sampled_from(["nq", "trig"]))
-def test_named_graphs_are_kept_and_everything_is_also_in_the_default_graph(
-    given_quads: list[Quad], ending: str
+@given(statements(with_graphs=True), st.sampled_from(["nq", "trig"]), st.booleans())
+def test_named_graphs_are_kept_apart_from_the_default_graph(
+    given_quads: list[Quad], ending: str, is_union: bool
 ) -> None:
     syntax = RdfFormat.from_extension(ending)
     assert syntax
     content = rdf([*given_quads, ONE_TRIPLE], syntax)
-    with short_lived(content, ending) as graph:
-        expected = canonical(with_all_in_the_default_graph(stored(content, syntax)))
-        assert canonical(list(quads(graph))) == expected
+    with short_lived(content, ending, default_graph="union" if is_union else "own") as graph:
+        store = stored(content, syntax)
+        assert canonical(list(quads(graph))) == canonical(with_all_in_the_default_graph(store) if is_union else store)
+
+
+@given(statements(with_graphs=True))
+def test_the_default_graph_is_the_union_of_all_graphs_if_it_were_empty(given_quads: list[Quad]) -> None:
+    content = rdf(given_quads, RdfFormat.N_QUADS)
+    store = stored(content, RdfFormat.N_QUADS)
+    has_own = any(isinstance(quad.graph_name, DefaultGraph) for quad in store)
+    with short_lived(content, "nq") as graph:
+        assert canonical(list(quads(graph))) == canonical(store if has_own else with_all_in_the_default_graph(store))
+        assert graph.is_union == (bool(given_quads) and not has_own)
+
+
+def test_a_triple_of_the_default_graph_stays_there_if_a_named_graph_has_it_too(tmp_path: Path) -> None:
+    line = "<http://a.org/a> <http://a.org/r> <http://a.org/b>"
+    other = "<http://a.org/b> <http://a.org/r> <http://a.org/b>"
+    for lines in ([f"{line} <http://g>", line], [line, f"{line} <http://g>", f"{line} <http://h>"]):
+        content = "".join(f"{one} .\n" for one in [*lines, f"{other} <http://g>", f"{other} <http://g>"]).encode()
+        graph = made(tmp_path, content, "nq")
+        assert set(open_store(graph)) == set(stored(content, RdfFormat.N_QUADS))
+        assert graph.whole.triple_count == 2
 
 
 @given(statements(with_graphs=True))

@@ -36,7 +36,7 @@ def statements() -> Iterator[str]:
 def graph_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("served")
     (folder / "source.nq").write_text("\n".join(statements()), encoding="utf-8")
-    choices = ImportOptions(reading=ReadOptions(), split=Shares(80, 5, 15))
+    choices = ImportOptions(reading=ReadOptions(), split=Shares(80, 5, 15), default_graph="union")
     return import_graph([folder / "source.nq"], folder / "graph", choices).path
 
 

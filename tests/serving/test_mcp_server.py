@@ -164,6 +164,38 @@ def test_missing_statements_are_given_for_an_entity_and_a_relation(address: str)
     assert "not both" in called(address, "complete", entity="a", relation="b")["error"]
 
 
+def test_ask_and_construct_tell_known_from_predicted(address: str) -> None:
+    pattern = f"<{EX}person5> <{EX}livesIn> <{EX}city6>"
+    answer = called(address, "ask", query=f"ASK {{ {pattern} }}")
+    assert answer["truth"]["known"] is False
+    assert 0 < answer["truth"]["probability"] < 1
+    triples = called(address, "ask", query=f"CONSTRUCT {{ ?x <{EX}at> ?y }} WHERE {{ ?x <{EX}livesIn> ?y }}")["triples"]
+    assert {one["status"] for one in triples} <= {"known", "predicted"}
+    assert all(("confidence" in one) == (one["status"] == "predicted") for one in triples)
+
+
+def test_a_row_of_several_variables_is_explained(address: str) -> None:
+    query = f"SELECT ?x ?y {{ ?x <{EX}livesIn> ?y . ?y <{EX}inCountry> <{EX}country1> }}"
+    first = called(address, "ask", query=query, top=1)["predicted"][0]
+    row = {name: cell["entity"] for name, cell in first["row"].items()}
+    reason = called(address, "explain", query=query, row=row)
+    assert reason["status"] == "predicted"
+    assert "predicted" in {triple["status"] for triple in reason["triples"]}
+    assert "not both" in called(address, "explain", query=query)["error"]
+
+
+def test_a_graph_is_served_without_predictions(graph_folder: Path) -> None:
+    async def session(client: Client) -> None:
+        answer = (await client.call_tool("ask", {"query": LIVES})).structured_content or {}
+        assert answer["known"]
+        assert (answer["predicted"], "without a trained run" in answer["notes"][0]) == ([], True)
+        described = (await client.call_tool("describe", {"entity": f"{EX}person5"})).structured_content or {}
+        assert (described["predicted"], "halfgraph train" in described["notes"][0]) == ([], True)
+        assert (await client.call_tool("complete", {"entity": f"{EX}person5"})).is_error
+
+    over_stdio(graph_folder, session)
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "message"),
     [

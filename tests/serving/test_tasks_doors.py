@@ -77,7 +77,9 @@ WRONG = (  # no SPARQL, whatever a store may make of it
 UPDATES = (
     "LOAD <{here}>",
     "LOAD SILENT <{here}> INTO GRAPH <urn:g>",
+    "LOAD <{here}> INTO GRAPH <urn:g>",
     "load<{here}>",
+    "CLEAR SILENT GRAPH <{here}>",
     "INSERT {{ ?x dbo:spouse ?y }} WHERE {{ SERVICE{call} }}",
     "CLEAR ALL; LOAD <{here}>",
     "PREFIX a: <{here}> LOAD a:",
@@ -126,6 +128,7 @@ def doors(folder: Path) -> Iterator[dict[str, Door]]:
             "/sparql by form": lambda text: answer(client.post("/sparql", data={"query": text})),
             "/sparql by POST": lambda text: answer(client.post("/sparql", content=text.encode(), headers=direct)),
             "/sparql/predict": lambda text: answer(client.get("/sparql/predict", params={"query": text})),
+            "/sparql/predict by form": lambda text: answer(client.post("/sparql/predict", data={"query": text})),
             "/api/ask": lambda text: answer(client.post("/api/ask", json={"query": text})),
             "/api/ask by GET": lambda text: answer(client.get("/api/ask", params={"query": text})),
             "/api/explain": lambda text: answer(client.post("/api/explain", json={"query": text, "entity": PEOPLE[0]})),
@@ -152,6 +155,17 @@ def test_a_known_name_may_have_a_bare_comma_at_every_door(doors: dict[str, Door]
     assert status == 200, reply
     assert set(PEOPLE) <= answers(reply)
     assert answers(doors[door](escaped)[1]) == answers(reply)
+
+
+@pytest.mark.parametrize("door", ["query", "ask", "/sparql by POST", "/sparql/predict by form", "/api/ask"])
+def test_underscores_many_values_and_deep_brackets_are_answered_at_every_door(
+    doors: dict[str, Door], door: str
+) -> None:
+    pattern, values = f"?_x dbo:almaMater dbr:{UCLA}", " ".join(f"dbr:person{number}" for number in range(6_000))
+    for text in (pattern, f"VALUES ?_x {{ {values} }} {pattern}", f"{'{' * 25} {pattern} {'}' * 25}"):
+        status, reply = doors[door](f"SELECT ?_x {{ {text} }}")
+        assert status == 200, reply
+        assert set(PEOPLE) <= answers(reply)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ import pytest
 
 from halfgraph.errors import SparqlError, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.sparql.unsupported import UNSUPPORTED
+from halfgraph.sparql.unsupported import NO_TREES, UNSUPPORTED
 from imported_graphs import made
 from sparql_reading import refusal
 
@@ -53,14 +53,17 @@ REFUSED = {
     "two classes": (f"SELECT ?x {{ {HERE} ; a dbo:Person, dbo:Work }}", 1, 60),
     "untied": (f"SELECT ?x {{ {HERE} .\n ?x dbo:spouse ?y }}", 2, 16),
     "unconnected": (f"SELECT ?x {{ {HERE} .\n ?y dbo:guest dbr:Escape_Clause }}", 2, 2),
-    "length": (f"SELECT ?x {{ {HERE} }} #{'-' * 100_000}", None, None),
-    "nesting": ("SELECT ?x " + "{" * 21 + HERE + "}" * 21, None, None),
+    "length": (f"SELECT ?x {{ {HERE} }} #{'-' * 500_000}", None, None),
+    "nesting": ("SELECT ?x " + "{" * 65 + HERE + "}" * 65, None, None),
     "size": ("SELECT ?x { ?x " + "dbo:guest/" * 200 + "dbo:guest dbr:Escape_Clause }", None, None),
 }
 
 
+BY_ROWS = {"nothing uncertain", "VALUES after groups"}  # refused by row_reading.py
+
+
 def test_every_refusal_has_an_example() -> None:
-    assert set(REFUSED) == set(UNSUPPORTED)
+    assert set(REFUSED) | BY_ROWS == {*UNSUPPORTED, *NO_TREES}
 
 
 @pytest.mark.parametrize("feature", REFUSED)

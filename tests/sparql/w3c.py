@@ -34,12 +34,19 @@ class Case(NamedTuple):
 
 
 @cache
-def cases(ending: str) -> list[Case]:
-    """Every test whose text is in a file with an ending: rq (queries) or ru (updates)."""
+def unpacked() -> Path:
+    """The folder with the files of all suites."""
     root = Path(tempfile.mkdtemp(prefix="w3c-sparql-"))
     for archive in sorted(FOLDER.glob("*.tar.gz")):
         with tarfile.open(archive) as packed:
             packed.extractall(root, filter="data")
+    return root
+
+
+@cache
+def cases(ending: str) -> list[Case]:
+    """Every test whose text is in a file with an ending: rq (queries) or ru (updates)."""
+    root = unpacked()
     found = [case for manifest in sorted(root.rglob("manifest*.ttl")) for case in _of(manifest, root)]
     return sorted({case.name: case for case in found if case.name.endswith(f".{ending}")}.values())
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from halfgraph.errors import FolderError, OtherGraph
+from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
 from halfgraph.model.architecture import Architecture
@@ -223,3 +223,10 @@ def test_a_model_is_loaded_with_the_triples_that_it_was_trained_on(tmp_path: Pat
     loaded = [load_encoder(tmp_path / "run", graph, counted) for graph in (whole, held)]
     assert torch.equal(loaded[0].tail_types, loaded[1].tail_types)
     assert f"{held.train.triple_count:,} training triples" in (tmp_path / "run" / CARD).read_text()
+
+
+def test_a_graph_without_triples_of_entities_is_not_trained_on(tmp_path: Path) -> None:
+    graph = made(tmp_path, '<http://a.org/a> <http://a.org/age> "3" .', "nt")
+    with pytest.raises(EmptyGraph, match="nothing to learn"):
+        start(tmp_path / "run", graph, SETTINGS, 3, resume=False)
+    assert not (tmp_path / "run").exists()

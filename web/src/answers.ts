@@ -17,10 +17,17 @@ const STEP = 200; // rows to add at a time
 
 /** All answers as rows, in display order. */
 export function rowsOf(answers: Answers): Row[] {
+  const target = targetOf(answers);
   return [
     ...knownOf(answers),
-    ...answers.predicted.map((one) => ({ ...one, source: "predicted" as const })),
+    ...answers.predicted.map((one) => ({ ...one, ...named(one, target), source: "predicted" as const })),
   ];
+}
+
+/** Name and label of an answer by the value of the target variable. */
+function named(one: KnownAnswer | PredictedAnswer, target: string) {
+  const term = one.row[target];
+  return term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, type: null } : {};
 }
 
 /** The known answers by the target variable; equal rows, of which SPARQL may return many, are one. */
@@ -31,11 +38,7 @@ function knownOf(answers: Answers): Row[] {
     const key = JSON.stringify(one.row);
     const same = rows.get(key);
     if (same) same.times += 1;
-    else {
-      const term = one.row[target];
-      const named = term && term.value !== one.entity ? { entity: term.value, label: term.label ?? term.value, type: null } : {};
-      rows.set(key, { ...one, ...named, source: "known", times: 1 });
-    }
+    else rows.set(key, { ...one, ...named(one, target), source: "known", times: 1 });
   }
   return [...rows.values()];
 }
@@ -150,7 +153,7 @@ export class AnswerTable extends PageElement {
       <input class="filter" type="search" placeholder="Filter" aria-label="Filter the answers" .value=${this.words}
         @input=${(event: InputEvent) => (this.words = (event.target as HTMLInputElement).value)} />
       <span class="downloads">Download
-        <button class="quiet" @click=${() => save("answers.csv", toCsv(shown, columns, targetOf(answers)), "text/csv")}>CSV</button>
+        <button class="quiet" @click=${() => save("answers.csv", toCsv(shown, columns), "text/csv")}>CSV</button>
         <button class="quiet" @click=${() => save("answers.json", JSON.stringify({ ...answers, known: shown.filter((row) => row.source === "known"), predicted: shown.filter((row) => row.source === "predicted") }, null, 2), "application/json")}>JSON</button>
       </span>
     </div>`;
@@ -162,8 +165,8 @@ export class AnswerTable extends PageElement {
     const guessed = (this.answers?.predicted.length ?? 0) > 0;
     const target = this.answers ? targetOf(this.answers) : "";
     const others = columns.filter((name) => name !== target);
-    const named = row.source === "predicted" || row.row[target]?.type === "uri";
-    const explained = named && (this.answers?.explanation.nodes.length ?? 0) > 0;
+    const isNamed = row.row[target]?.type === "uri";
+    const explained = isNamed && (this.answers?.explanation.nodes.length ?? 0) > 0;
     const toggle = (event: Event) => {
       const onLink = event.target instanceof Element && event.target.closest("a");
       if (!onLink && !String(getSelection())) this.open = open ? "" : key;
@@ -172,12 +175,12 @@ export class AnswerTable extends PageElement {
         <td class="rank">${rank}</td>
         ${columns.map((name) => name !== target
             ? html`<td class="other">${termOf(row, name)}</td>`
-            : html`<td>${explained ? head(row, open) : html`<span class="label">${named ? linked(row.entity, row.label) : row.label}</span> `}${row.source === "known" && row.times > 1 ? html`<span class="times" title="${row.times} equal rows">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, others)}</td>`)}
+            : html`<td>${explained ? head(row, open) : html`<span class="label">${isNamed ? linked(row.entity, row.label) : row.label}</span> `}${expectedOf(row, name)}${row.source === "known" && row.times > 1 ? html`<span class="times" title="${row.times} equal rows">× ${row.times}</span> ` : nothing}${alike || !row.type ? nothing : html`<span class="type">${row.type}</span>`}${asides(row, others)}</td>`)}
         <td class="source"><span class="badge ${row.source}">${row.source === "known" ? icons.known() : icons.predicted()}<span>${row.source}</span></span></td>
         ${guessed ? html`<td class="confidence">${confidenceOf(row)}</td>` : nothing}
       </tr>
       ${open
-        ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity} mode=${this.mode}></answer-witness></td></tr>`
+        ? html`<tr class="opened"><td colspan=${columns.length + 3}><answer-witness query=${this.query} entity=${row.entity} .row=${others.length ? urisOf(row) : null} mode=${this.mode}></answer-witness></td></tr>`
         : nothing}`;
   }
 
@@ -204,7 +207,6 @@ function head(row: Row, open: boolean) {
 
 /** The other variables below the answer, for a narrow screen. */
 function asides(row: Row, others: string[]) {
-  if (row.source !== "known") return nothing;
   return others
     .filter((name) => row.row[name])
     .map((name) => html`<span class="aside type">${name}: ${termOf(row, name)}</span>`);
@@ -212,15 +214,27 @@ function asides(row: Row, others: string[]) {
 
 /** The text of a row in lower case, for the filter. */
 function textOf(row: Row): string {
-  const terms = row.source === "known" ? Object.values(row.row).flatMap((term) => [term.label ?? "", term.value]) : [];
+  const terms = Object.values(row.row).flatMap((term) => [term.label ?? "", term.value]);
   return [row.label, row.type ?? "", row.entity, row.source, ...terms].join("\n").toLowerCase();
 }
 
 function termOf(row: Row, name: string) {
-  const term = row.source === "known" ? row.row[name] : undefined;
-  if (term?.type === "uri") return linked(term.value, term.label ?? term.value);
-  return term ? (term.label ?? term.value) : html`<span class="type">–</span>`;
+  const term = row.row[name];
+  if (!term && row.expected?.[name] === undefined) return html`<span class="type">–</span>`;
+  const text = term?.type === "uri" ? linked(term.value, term.label ?? term.value) : (term?.label ?? term?.value);
+  return html`${text}${term?.confidence === undefined ? nothing : html` <span class="type">predicted, ${percent(term.confidence)}</span>`}${expectedOf(row, name)}`;
 }
+
+/** The expected value of an aggregate. */
+function expectedOf(row: Row, name: string) {
+  const expected = row.expected?.[name];
+  if (expected === undefined) return nothing;
+  return html` <span class="type" title="With predicted rows counted by their probability">expected ${expected.toFixed(2)}</span> `;
+}
+
+/** The IRI of each variable of a row. */
+const urisOf = (row: Row): Record<string, string> =>
+  Object.fromEntries(Object.entries(row.row).flatMap(([name, term]) => (term.type === "uri" ? [[name, term.value]] : [])));
 
 const confidenceTitle = (answers: Answers) =>
   answers.predicted.length && answers.predicted.every((one) => one.confidence == null) ? "Score" : "Confidence";

@@ -68,8 +68,8 @@ export const askAddress = (question: Question) =>
 
 export const ask = (question: Question, signal: AbortSignal) => post<Answers>("/api/ask", askBody(question), signal);
 
-export const explain = (query: string, entity: string, mode: string) =>
-  post<Witness>("/api/explain", { query, entity, ...(mode && { mode }) });
+export const explain = (query: string, entity: string, row: Record<string, string> | null, mode: string) =>
+  post<Witness>("/api/explain", { query, ...(row ? { row } : { entity }), ...(mode && { mode }) });
 
 export const complete = async (text: string, what: string, signal: AbortSignal) =>
   (await json<{ items: CompletionItem[] }>(`/api/complete?${new URLSearchParams({ text, what, limit: "20" })}`, { signal }))

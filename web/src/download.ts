@@ -4,10 +4,10 @@ import type { Row } from "./answers";
 const quoted = (text: string) => (/[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
 
 /** CSV (RFC 4180) with a line for each answer: its terms, then label, source, score and confidence. */
-export function toCsv(rows: Row[], columns: string[], target: string): string {
+export function toCsv(rows: Row[], columns: string[]): string {
   const head = [...columns, "_label", "_type", "_source", "_score", "_confidence"];
   const body = rows.map((row) => {
-    const terms = columns.map((name) => (row.source === "known" ? (row.row[name]?.value ?? "") : name === target ? row.entity : ""));
+    const terms = columns.map((name) => row.row[name]?.value ?? "");
     const figures = row.source === "known" ? ["", ""] : [row.score, row.confidence ?? ""];
     return [...terms, row.label, row.type ?? "", row.source, ...figures];
   });

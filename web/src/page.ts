@@ -264,8 +264,14 @@ export class HalfgraphPage extends PageElement {
     const any = answers.known.length + answers.predicted.length;
     return html`${states.head(answers, question)}
       ${answers.notes.map((note) => html`<p class="note">${note}</p>`)}
-      ${empty ? states.reason(empty, question, !any) : any ? nothing : states.nothingFound()}
-      ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}`;
+      ${answers.truth ? states.truthOf(answers.truth) : nothing}
+      ${answers.triples ? states.triplesOf(answers.triples) : nothing}
+      ${empty ? states.reason(empty, question, !any) : any || answers.truth || answers.triples ? nothing : states.nothingFound()}
+      ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}
+      ${answers.missing_rows?.length
+        ? html`<h3>Most likely missing rows</h3>
+            <answer-table .answers=${behind(answers)} query=${question.query} mode=${question.mode}></answer-table>`
+        : nothing}`;
   }
 
   /** What a screen reader announces. */
@@ -284,6 +290,13 @@ export class HalfgraphPage extends PageElement {
     event.preventDefault();
     this.querySelector<HTMLElement>("#answers")?.focus();
   }
+}
+
+/** The rows behind an aggregate, as answers of their own. */
+function behind(answers: Answers): Answers {
+  const predicted = answers.missing_rows ?? [];
+  const variables = [...new Set(predicted.flatMap((one) => Object.keys(one.row)))];
+  return { ...answers, variables, known: [], predicted, target: variables[0] ?? "", explanation: { nodes: [], edges: [], empty: null, conditions: [] } };
 }
 
 customElements.define("halfgraph-page", HalfgraphPage);

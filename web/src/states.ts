@@ -3,9 +3,9 @@ import { html, nothing } from "lit";
 import * as icons from "./icons";
 import { toEntity, write } from "./url-state";
 import { askAddress, type Question } from "./api";
-import type { Answers, EmptyReason, Example, Fault } from "./types";
+import type { Answers, AnswerTriple, Cell, EmptyReason, Example, Fault, Truth } from "./types";
 import { rowsOf } from "./answers";
-import { count, many, took } from "./format";
+import { count, many, percent, took } from "./format";
 
 /** The URL of another query with the same options. */
 const asks = (question: Question, query: string) => write({ ...question, query, entity: null });
@@ -80,8 +80,32 @@ export const nothingFound = () => html`<section class="empty">
   <p>The graph has no answer to this query, and none is predicted.</p>
 </section>`;
 
+/** The triples of CONSTRUCT and DESCRIBE, known ones first. */
+export const triplesOf = (triples: AnswerTriple[]) => html`<ul class="triples">
+  ${triples.map((one) => html`<li class=${one.known ? "known" : "missing"}>
+    <span>${part(one.subject)} <em>${one.predicate.label}</em> ${part(one.object)}</span>
+    ${one.known
+      ? html`<span class="state known">${icons.known()} in the graph</span>`
+      : html`<span class="state predicted">${icons.predicted()} predicted${one.confidence === undefined ? "" : `, ${percent(one.confidence)}`}</span>`}
+  </li>`)}
+</ul>`;
+
+const part = (cell: Cell) => (cell.type === "uri" ? html`<a href=${toEntity(cell.value)}>${cell.label}</a>` : cell.label);
+
+/** The answer to ASK. */
+export const truthOf = (truth: Truth) => html`<p class="truth">
+  ${truth.known
+    ? html`${icons.known()} The triples of the graph say yes.`
+    : html`${icons.predicted()} The triples of the graph say no. The probability of yes is <b>${percent(truth.probability)}</b>.`}
+</p>`;
+
 /** The number of answers. */
 export function summary(answers: Answers): string {
+  if (answers.truth) return answers.truth.known ? "Yes" : "No known match";
+  if (answers.triples) {
+    const known = answers.triples.filter((one) => one.known).length;
+    return `${count(known)} known, ${count(answers.triples.length - known)} predicted triples`;
+  }
   const predicted = answers.predicted.length;
   const known = rowsOf(answers).length - predicted;
   if (!known && !predicted) return "No answer";

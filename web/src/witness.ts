@@ -56,12 +56,14 @@ export class AnswerWitness extends PageElement {
   static override properties: PropertyDeclarations = {
     query: { type: String },
     entity: { type: String },
+    row: { attribute: false },
     mode: { type: String },
     found: { state: true },
     fault: { state: true },
   };
   declare query: string;
   declare entity: string;
+  declare row: Record<string, string> | null; // of a query with several variables
   declare mode: string;
   declare found: Witness | null;
   declare fault: string;
@@ -70,6 +72,7 @@ export class AnswerWitness extends PageElement {
     super();
     this.query = "";
     this.entity = "";
+    this.row = null;
     this.mode = "";
     this.found = null;
     this.fault = "";
@@ -82,7 +85,7 @@ export class AnswerWitness extends PageElement {
 
   async #load(): Promise<void> {
     try {
-      this.found = await explain(this.query, this.entity, this.mode);
+      this.found = await explain(this.query, this.entity, this.row, this.mode);
     } catch (error) {
       if (!(error instanceof ApiError)) this.say("gone");
       this.fault = error instanceof Error ? error.message : String(error);

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from halfgraph.answering.cells import to_json
 from halfgraph.answering.predicted_rows import Ranked, best_entities
-from halfgraph.answering.schema import Answers, KnownAnswer
+from halfgraph.answering.schema import Answers
 from halfgraph.prediction.base import map_chunks
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.link_executor import LinkExecutor
@@ -62,15 +62,6 @@ def _of_template(items: Sequence[TextTemplate]) -> QueryGroup:
     batch = compile_query(template.filled(*names).query)
     columns = (np.broadcast_to(ids, (len(items), ids.shape[1])) for ids in (batch.anchors, batch.relations))
     return QueryGroup([index for index, *_ in items], template.reading, QueryBatch(batch.program, *columns))
-
-
-@dataclass(frozen=True)
-class KnownRows:
-    """The store's rows for a query, and the entities of all its answers, those that LIMIT leaves out too."""
-
-    variables: Sequence[str]
-    answers: Sequence[KnownAnswer]
-    entities: Entities
 
 
 def _relations(query: Query) -> list[int]:

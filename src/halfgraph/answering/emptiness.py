@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from halfgraph.answering.cells import NamedEntity
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.explanation_schema import EmptyReason, RelaxedQuery
-from halfgraph.answering.store_rows import EntityNames, GraphStore, Rows
+from halfgraph.answering.store_rows import GraphStore, Rows
 from halfgraph.prediction.baselines import TriplesByRelation
 from halfgraph.query.patterns import Edge, Either, Equals, Not, OfType, Pattern, named_patterns, variables
 from halfgraph.query.tree import Anchor, Query, anchors

@@ -1,23 +1,26 @@
 """The engine: a SPARQL text to its answers, first all exact ones from the store, then predicted ones from the model."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.answering.batch import BatchRanking, KnownRows, TextTemplate
+from halfgraph.answering.batch import BatchRanking, TextTemplate
 from halfgraph.answering.emptiness import Emptiness
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.explanation import EncodedVariables, Explainer
 from halfgraph.answering.explanation_schema import ExplainedAnswer, Explanation, Witness
+from halfgraph.answering.known_rows import KnownAnswers, KnownRows
 from halfgraph.answering.predicted_rows import PredictedRows
-from halfgraph.answering.reasons import why_not_predicted
+from halfgraph.answering.row_answers import RowAnswers
+from halfgraph.answering.row_engine import RowEngine
 from halfgraph.answering.schema import Answers, PredictedAnswer
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.errors import HalfgraphError, InputError, QueryError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
@@ -26,17 +29,18 @@ from halfgraph.model.threads import torch_threads
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.modes import EMBEDDING, ENSEMBLE, LINKS
 from halfgraph.prediction.predictors import LinkModels, Predictors, missing_share
+from halfgraph.prediction.row_executor import RowExecutor
 from halfgraph.query.tree import type_of
 from halfgraph.sparql.read import Reading, request_of, undrawn
-from halfgraph.sparql.syntax_tree import Select, Variable, every_value
+from halfgraph.sparql.syntax_tree import Select
 from halfgraph.sparql.templates import Template, Templates, TextNames
-from halfgraph.sparql.writer import write
 from halfgraph.training.run import load_encoder
 
 # Errors of texts that are not asked of the store either: invalid, an update, a call of another server, too long.
-NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting", "form"})
+NEVER_ASKED = frozenset({"syntax", "update", "SERVICE", "function", "length", "nesting"})
 OF_ONE_TEXT = (InputError, QueryError, UnknownName, TimeLimit)  # errors that concern one query of a batch
 NONE = np.empty(0, np.int32)
+MOST_CLASSES = 256  # whose probabilities are kept
 LARGE = 200_000  # entities from which on several torch threads are faster than one
 
 
@@ -95,6 +99,20 @@ class Engine:
         return PredictedRows(self.index, self.predictors, self.store, self.names)
 
     @cached_property
+    def known_answers(self) -> KnownAnswers:
+        return KnownAnswers(self.store, self.names)
+
+    @cached_property
+    def row_answers(self) -> RowAnswers:
+        """Predicts rows of queries that are no query tree."""
+        scores = lru_cache(MOST_CLASSES)(self._class_scores)
+        executor = RowExecutor(self.predictors.executor, scores, lambda: self.store.classes)
+        return RowAnswers(executor, self.store, self.names)
+
+    def _class_scores(self, iri: str, subclasses: bool) -> NDArray[np.float32]:
+        return self.predictors.types.of_members(self.store.members_of(iri, subclasses=subclasses))
+
+    @cached_property
     def explainer(self) -> Explainer:
         return Explainer(self.index, self.names, self.predictors)
 
@@ -116,11 +134,12 @@ class Engine:
         mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
         reading = self._read(text)
-        known = self._known(text, reading)
-        if not isinstance(reading, Reading):
-            reason = why_not_predicted(reading, self.store, has_rows=bool(known.answers))
-            notes = [f"No predictions: {reason}"]
-            return Answers(known.variables, known.answers, [], Explanation(), notes, mode, _since(start))
+        if reading is None:
+            with self._threads():
+                answers = RowEngine(self.row_answers, mode).answer(request_of(text, self.graph), top)
+            predicted = _likely(answers.predicted, min_confidence or 0.0)
+            return replace(answers, predicted=predicted, seconds=_since(start))
+        known = self.known_answers.of(self._select(text), reading)
         with self._threads():
             predicted = self.predicted_rows.predict(mode, reading, known.entities, top)
             explanation = Explanation()
@@ -130,14 +149,18 @@ class Engine:
         predicted = _likely(predicted, min_confidence or 0.0)
         return Answers(known.variables, known.answers, predicted, explanation, [], mode, _since(start), reading.target)
 
-    def explain(self, text: str, entity: str, *, mode: str | None = None) -> Witness:
-        """Explain why an entity is an answer: its best witness, with the triples that the graph lacks."""
+    def explain(self, text: str, entity: str | Mapping[str, str], *, mode: str | None = None) -> Witness:
+        """Explain why an entity is an answer: its best witness, with the triples that the graph lacks.
+
+        For a query with several variables pass the entity of any of them, or a row with the entity of each.
+        """
         mode = self.predictors.choose(mode)
         reading = self._read(text)
-        if not isinstance(reading, Reading):
-            raise reading
-        number = self.names.resolve(entity)
-        known = self._is_known(text, reading, number)
+        if reading is None:
+            with self._threads():
+                return RowEngine(self.row_answers, mode).explain(request_of(text, self.graph), entity)
+        number = self.names.resolve(entity if isinstance(entity, str) else _only_value(entity, reading.target))
+        known = number in self.known_answers.entities(self._select(text), reading.target)
         exact_score = float(self.predicted_rows.scores(mode, reading.query)[number])
         score, confidence = self.predicted_rows.shown(mode, exact_score)
         against = None if known else self.predicted_rows.violated(reading, number)
@@ -181,7 +204,7 @@ class Engine:
             with suppress(*OF_ONE_TEXT):  # `ask` answers it exactly, or raises the error
                 template, names = self.templates.template(text)
                 is_typed = mode == EMBEDDING and type_of(template.reading.query) is not None
-                if not template.reading.conditions.elements and not is_typed:
+                if template.reading.is_single and not template.reading.conditions.elements and not is_typed:
                     read.append((index, template, names))
         answers: dict[int, Answers | HalfgraphError] = {}
         for chunk, rank in self.batches.chunks(mode, read, top):
@@ -200,60 +223,32 @@ class Engine:
     def _known_or_error(self, text: str, template: Template, names: TextNames) -> KnownRows | HalfgraphError:
         """The store's rows for a text of a template, which need not be parsed if it asks for IRIs only."""
         try:
-            known = self._known_iris(template.select, template.store_text(names))
-            return known or self._known(text, template.reading)
+            known = self.known_answers.iris(template.select, template.store_text(names))
+            return known or self.known_answers.of(self._select(text), template.reading)
         except OF_ONE_TEXT as error:
             return error
-
-    def _known_iris(self, select: Select, text: str) -> KnownRows | None:
-        """The store's rows, if one variable is selected without LIMIT and OFFSET, and all are IRIs."""
-        chosen, modifiers = select.projection, select.modifiers
-        if len(chosen) != 1 or not isinstance(chosen[0], Variable) or modifiers.limit is not None or modifiers.offset:
-            return None
-        iris, variable = self.store.iris(text), chosen[0].name
-        if iris is None:
-            return None
-        rows = [self.names.known_iri(variable, iri) for iri in iris]
-        entities = sorted({number for _, number in rows if number is not None})
-        return KnownRows([variable], [answer for answer, _ in rows], np.array(entities, np.int32))
 
     def _threads(self) -> AbstractContextManager[None]:
         """One torch thread, unless the graph is large: threads wait for each other at every small product."""
         return torch_threads(1) if len(self.graph.entities) < LARGE else nullcontext()
 
-    def _read(self, text: str) -> Reading | SparqlError | UnknownName:
-        """Read a text; return the error if nothing can be predicted, raise it if nothing may be asked."""
+    def _read(self, text: str) -> Reading | None:
+        """Read a text as a query tree with one target; None if it is none and rows are predicted instead.
+
+        Raises the error of a text that may not be asked.
+        """
         try:
-            return self.templates.read(text)
+            reading = self.templates.read(text)
         except (SparqlError, UnknownName) as error:
             if isinstance(error, SparqlError) and error.feature in NEVER_ASKED:
                 raise
-            return error
+            return None
+        return reading if reading.is_single else None
 
     def _select(self, text: str) -> Select:
         tree = request_of(text, self.graph).tree
-        assert isinstance(tree, Select), "other forms are refused"
+        assert isinstance(tree, Select), "only a SELECT has a reading"
         return tree
-
-    def _known(self, text: str, reading: Reading | HalfgraphError) -> KnownRows:
-        """The store's rows, and the entities of all exact answers, those that LIMIT and OFFSET leave out too."""
-        select = self._select(text)
-        if isinstance(reading, Reading) and (known := self._known_iris(select, write(select))):
-            return known
-        rows = self.store.rows(select)
-        answers = self.names.known(rows)
-        if not isinstance(reading, Reading):
-            return KnownRows(rows.variables, answers, NONE)
-        is_cut = reading.offset or len(answers) == reading.limit
-        entities = self._entities(select, reading.target) if is_cut else self.names.values(answers, reading.target)
-        return KnownRows(rows.variables, answers, entities)
-
-    def _entities(self, select: Select, target: str) -> NDArray[np.int32]:
-        """The entities of all exact answers."""
-        return self.names.values(self.names.known(self.store.rows(every_value(select, target))), target)
-
-    def _is_known(self, text: str, reading: Reading, entity: int) -> bool:
-        return entity in self._entities(self._select(text), reading.target)
 
     def _check(self, mode: str, top: int, min_confidence: float | None) -> None:
         if top < 1:
@@ -276,7 +271,13 @@ class Engine:
         return Explanation(nodes, edges, empty, undrawn(request_of(text, self.graph), reading))
 
 
-def _likely(predicted: list[PredictedAnswer], least: float) -> list[PredictedAnswer]:
+def _only_value(row: Mapping[str, str], target: str) -> str:
+    if set(row) != {target}:
+        raise QueryError(f"the query has the variable ?{target} only", advice=f"Pass a row of ?{target}.")
+    return row[target]
+
+
+def _likely(predicted: Sequence[PredictedAnswer], least: float) -> list[PredictedAnswer]:
     """The answers of at least this confidence."""
     return [answer for answer in predicted if (answer.confidence or 0.0) >= least]
 

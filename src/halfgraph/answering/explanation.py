@@ -10,8 +10,8 @@ from torch import Tensor
 
 from halfgraph.answering import explanation_schema as schema
 from halfgraph.answering.cells import NamedEntity, percent
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.predicted_rows import rounded
-from halfgraph.answering.store_rows import EntityNames
 from halfgraph.model.encoder import Encoder
 from halfgraph.model.intersection import Attention
 from halfgraph.prediction.embedding import EmbeddingIndex

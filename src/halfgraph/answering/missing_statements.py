@@ -15,6 +15,7 @@ from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.base import Scores
 
+NO_MODELS = "missing statements need link models, and this run has none"
 BLOCK = 64  # heads whose links are computed together
 Ids = NDArray[np.int64]
 Link = tuple[float, int, int, int]  # probability, head, relation, tail
@@ -69,8 +70,7 @@ def missing_of_relation(
 
 def _require_models(engine: Engine) -> None:
     if engine.models is None:
-        problem = "missing statements need link models, and this run has none"
-        raise SettingError("", problem, advice="Fit them with: halfgraph calibrate RUN")
+        raise SettingError("", NO_MODELS, advice="Fit them with: halfgraph calibrate RUN")
 
 
 def _relations_of_type(known: KnowledgeGraph, entity: int) -> list[int]:

@@ -9,8 +9,9 @@ import torch
 from numpy.typing import NDArray
 
 from halfgraph.answering.cells import Cell
+from halfgraph.answering.entity_names import EntityNames
 from halfgraph.answering.schema import PredictedAnswer
-from halfgraph.answering.store_rows import EntityNames, GraphStore
+from halfgraph.answering.store_rows import GraphStore
 from halfgraph.prediction.embedding import EmbeddingIndex, top_entities
 from halfgraph.prediction.ensemble import ensemble_scores
 from halfgraph.prediction.modes import EMBEDDING, LINKS

@@ -4,12 +4,14 @@ import hashlib
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
 
 from halfgraph import __version__
-from halfgraph.answering.cells import NamedEntity
+from halfgraph.answering.cells import Cell, NamedEntity
 from halfgraph.answering.explanation_schema import Witness, WitnessTriple
+from halfgraph.answering.schema import AnswerTriple
 from halfgraph.errors import FolderError
 from halfgraph.graph.statements import RDF, TYPE
 
@@ -51,15 +53,39 @@ def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
         statement = NamedNode(f"urn:halfgraph:proposed:{name}:{number}")
         ends = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
         triples.append(Quad(*ends, graph))
-        described += [(statement, TYPE, NamedNode(f"{RDF}Statement")), (statement, f"{PROV}wasDerivedFrom", graph)]
-        described += [
-            (statement, RDF + end, term) for end, term in zip(("subject", "predicate", "object"), ends, strict=True)
-        ]
+        described += [*_statement(statement, *ends), (statement, f"{PROV}wasDerivedFrom", graph)]
         described += [(statement, f"{TERMS}supports", _term(answer)) for answer in answers]
         if triple.confidence is not None:
-            confidence = Literal(str(triple.confidence), datatype=NamedNode(f"{XSD}decimal"))
-            described.append((statement, f"{TERMS}confidence", confidence))
+            described.append((statement, f"{TERMS}confidence", _decimal(triple.confidence)))
     return [*triples, *(Quad(subject, NamedNode(name), value, about) for subject, name, value in described)]
+
+
+def triple_quads(triple: AnswerTriple, number: int) -> list[Quad]:
+    """Return a known triple as it is, a predicted one as an rdf:Statement with its confidence."""
+    ends = [_cell_term(cell) for cell in (triple.subject, triple.predicate, triple.object)]
+    if triple.known:
+        return [Quad(*ends)]
+    statement = NamedNode(f"urn:halfgraph:predicted:{number}")
+    described = [*_statement(statement, *ends), (statement, f"{TERMS}confidence", _decimal(triple.confidence or 0.0))]
+    return [Quad(subject, NamedNode(name), value) for subject, name, value in described]
+
+
+def _statement(statement: NamedNode, *ends: Term) -> list[tuple[NamedNode, str, Term]]:
+    """Return the triples that describe a triple."""
+    parts = zip(("subject", "predicate", "object"), ends, strict=True)
+    return [(statement, TYPE, NamedNode(f"{RDF}Statement")), *((statement, RDF + end, term) for end, term in parts)]
+
+
+def _decimal(number: float) -> Literal:
+    return Literal(f"{number:.4f}", datatype=NamedNode(f"{XSD}decimal"))
+
+
+def _cell_term(cell: Cell) -> Any:
+    if cell.type == "literal":
+        if cell.language:
+            return Literal(cell.value, language=cell.language)
+        return Literal(cell.value, datatype=NamedNode(cell.datatype)) if cell.datatype else Literal(cell.value)
+    return _term(NamedEntity(cell.value, cell.label))
 
 
 def _term(entity: NamedEntity) -> NamedNode | BlankNode:

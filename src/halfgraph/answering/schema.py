@@ -55,6 +55,13 @@ class Truth:
     known: bool
     probability: float = field(metadata={"ge": 0, "le": 1})
 
+    @property
+    def verdict(self) -> str:
+        """Say what the graph's triples answer, and how likely yes is otherwise."""
+        return (
+            "Yes" if self.known else f"No by the known triples; the probability of yes is {percent(self.probability)}"
+        )
+
 
 @dataclass(frozen=True)
 class AnswerTriple:

@@ -2,37 +2,48 @@
 
 import json
 import threading
-from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pyoxigraph import QueryBoolean, QueryResultsFormat, QuerySolutions, Store
+from pyoxigraph import Quad, QueryBoolean, QueryResultsFormat, QuerySolutions, QueryTriples, RdfFormat, Store, parse
 
-from halfgraph.answering.cells import Cell, NamedEntity
-from halfgraph.answering.schema import KnownAnswer
 from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
-from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
+from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.statements import RDFS
 from halfgraph.graph.store import open_store, store_folder
-from halfgraph.graph.types import UNTYPED
-from halfgraph.graph.vocabulary import local_name
-from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.syntax_tree import RDF_TYPE, Ask, Iri, Select, Triple, Variable, columns, select
+from halfgraph.sparql.results import Binding, Term, store_term
+from halfgraph.sparql.syntax_tree import (
+    RDF_TYPE,
+    Ask,
+    Construct,
+    Describe,
+    Iri,
+    PathOperation,
+    Query,
+    Select,
+    Triple,
+    Variable,
+    columns,
+    select,
+)
 from halfgraph.sparql.writer import write
 
-MOST_CACHED = 100_000  # names
+IS_A_SUBCLASS = PathOperation("/", (Iri(RDF_TYPE), PathOperation("*", (Iri(RDFS + "subClassOf"),))))
 
 
 def query_json(store: Store, text: str, form: QueryResultsFormat = QueryResultsFormat.JSON) -> bytes:
-    """Return the store's answer to a SELECT or ASK query as SPARQL JSON results, or in another format."""
+    """Return the store's answer to a query: SPARQL JSON results, or another format; triples as N-Triples."""
     result: Any = None
     try:
         result = store.query(text)
+        if isinstance(result, QueryTriples):
+            return result.serialize(format=RdfFormat.N_TRIPLES) or b""
         assert isinstance(result, QueryBoolean | QuerySolutions)
         return result.serialize(format=form) or b""
     except (SyntaxError, RuntimeError) as error:
@@ -96,7 +107,7 @@ class Rows:
     """The rows of a SELECT query as in SPARQL's JSON results."""
 
     variables: Sequence[str]
-    bindings: Sequence[Mapping[str, Mapping[str, str]]]
+    bindings: Sequence[Binding]
 
 
 @dataclass(frozen=True)
@@ -121,9 +132,21 @@ class GraphStore:
         """The store, opened in a process that can be killed."""
         return TimedStore(store_folder(self.graph, self.view))
 
-    def _json(self, query: Select | Ask, limit: float | None) -> Any:
+    def _bytes(self, query: Query, limit: float | None) -> bytes:
         text = write(query)
-        return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
+        return query_json(self.local, text) if limit is None else self.timed.query_json(text, limit)
+
+    def _json(self, query: Select | Ask, limit: float | None) -> Any:
+        return json.loads(self._bytes(query, limit))
+
+    def triples(self, query: Construct | Describe) -> list[tuple[Term, Term, Term]]:
+        """Return the triples of a query, each once, their terms as in SPARQL's JSON results."""
+        quads = self.quads(query)
+        return [(store_term(quad.subject), store_term(quad.predicate), store_term(quad.object)) for quad in quads]
+
+    def quads(self, query: Construct | Describe) -> list[Quad]:
+        """Return the triples of a query, each once, in the order of the store."""
+        return list(dict.fromkeys(parse(self._bytes(query, self.time_limit), format=RdfFormat.N_TRIPLES)))
 
     def rows(self, query: Select) -> Rows:
         results = self._json(query, self.time_limit)
@@ -143,97 +166,24 @@ class GraphStore:
 
     def members(self, type_id: int) -> NDArray[np.int64]:
         """Return the entities that the store gives a type."""
-        pattern = Triple(Variable("x"), Iri(RDF_TYPE), Iri(self.graph.namer.iri(self.graph.types.names[type_id])))
-        rows = self.rows(select([pattern], ["x"], distinct=True))
+        return self.members_of(self.graph.namer.iri(self.graph.types.names[type_id]))
+
+    def members_of(self, iri: str, *, subclasses: bool = False) -> NDArray[np.int64]:
+        """Return the entities that the store gives a class, or optionally one of its subclasses."""
+        path = IS_A_SUBCLASS if subclasses else Iri(RDF_TYPE)
+        rows = self.rows(select([Triple(Variable("x"), path, Iri(iri))], ["x"], distinct=True))
         values = (
             f"_:{row['x']['value']}" if row["x"]["type"] == "bnode" else row["x"]["value"] for row in rows.bindings
         )
         found = (self.graph.find_entity(value, or_name=True) for value in values)
         return np.array([number for number in found if number is not None], dtype=np.int64)
 
+    @cached_property
+    def classes(self) -> list[str]:
+        """The IRIs of all classes that something has."""
+        rows = self.rows(select([Triple(Variable("x"), Iri(RDF_TYPE), Variable("c"))], ["c"], distinct=True))
+        return sorted(row["c"]["value"] for row in rows.bindings if row["c"]["type"] == "uri")
+
     def holds(self, query: Ask, seconds: float | None = None) -> bool:
         """Return the answer to an ASK query; `seconds` is a time limit for this query."""
         return bool(self._json(query, self.time_limit if seconds is None else seconds)["boolean"])
-
-
-class EntityNames:
-    """IRIs, labels and types of entities and relations, with a cache."""
-
-    def __init__(self, graph: Graph) -> None:
-        cache = lru_cache(MOST_CACHED)
-        self.graph = graph
-        self.find = cache(partial(graph.find_entity, or_name=True))  # the id by IRI or name, or None
-        self.described = cache(self._describe)
-        self.known_iri = cache(self._known_iri)
-        self._starts = graph.types.starts.tolist()
-        self._types = [local_name(name) for name in graph.types.names]
-
-    def resolve(self, text: str) -> int:
-        """Return the id of an entity by its IRI, <IRI>, prefixed name, name or label."""
-        prefix, colon, local = text.partition(":")
-        namespaces = Prefixes.of(self.graph).namespaces
-        iris = [text, text.strip("<>"), *([namespaces[prefix] + local] if colon and prefix in namespaces else [])]
-        entity = next((number for iri in iris if (number := self.find(iri)) is not None), None)
-        if entity is None:
-            near = self.graph.entities.nearest(text)
-            if near and self.graph.entities.label(near[0]).casefold() == text.casefold():
-                return near[0]
-            raise UnknownName(text, what="entity", nearest=[self.entity(number).entity for number in near])
-        return entity
-
-    def _describe(self, number: int) -> tuple[str, str, str]:
-        """The IRI and label of an entity and the short name of its type, marked if the import has guessed it."""
-        name = self.graph.entities.name(number)
-        iri = name if name.startswith("_:") else self.graph.namer.iri(name)
-        type_name = self.type_name(bisect_right(self._starts, number) - 1)
-        is_guess = type_name != UNTYPED and not self.graph.is_type_stated(number)
-        return iri, self.graph.entities.label(number), f"{type_name} (guessed)" if is_guess else type_name
-
-    def entity(self, number: int) -> NamedEntity:
-        return NamedEntity(*self.described(number)[:2])
-
-    def relation(self, number: int) -> NamedEntity:
-        """Return a relation or its inverse with its IRI and label."""
-        name = self.graph.relations.name(number // 2)
-        return NamedEntity(self.graph.namer.iri(name), self.graph.relations.label(number // 2))
-
-    def type_name(self, type_id: int) -> str:
-        """Return the short name of a type: the last part of its name."""
-        return self._types[type_id]
-
-    def type_entity(self, type_id: int) -> NamedEntity:
-        """Return a type with its IRI and short name."""
-        return NamedEntity(self.graph.namer.iri(self.graph.types.names[type_id]), self.type_name(type_id))
-
-    def of_type(self, type_id: int | None) -> slice:
-        """Return the range of the entities of a type, or of all."""
-        return slice(0, self._starts[-1]) if type_id is None else slice(*self._starts[type_id : type_id + 2])
-
-    def _known_iri(self, variable: str, iri: str) -> tuple[KnownAnswer, int | None]:
-        """The row of one IRI, and the number of its entity."""
-        return self._known([variable], {variable: {"type": "uri", "value": iri}}), self.find(iri)
-
-    def known(self, rows: Rows) -> list[KnownAnswer]:
-        return [self._known(rows.variables, binding) for binding in rows.bindings]
-
-    def values(self, answers: Iterable[KnownAnswer], variable: str) -> NDArray[np.int32]:
-        """Return the entities that a variable stands for in some answers, each once."""
-        cells = (answer.row.get(variable) for answer in answers)
-        numbers = {self.find(cell.value) for cell in cells if cell is not None and cell.type != "literal"}
-        return np.array(sorted(number for number in numbers if number is not None), dtype=np.int32)
-
-    def _known(self, variables: Sequence[str], binding: Mapping[str, Mapping[str, str]]) -> KnownAnswer:
-        row = {name: self._cell(binding[name]) for name in variables if name in binding}
-        first = next(iter(row.values()), Cell("literal", "", ""))
-        number = None if first.type == "literal" else self.find(first.value)
-        return KnownAnswer(first.value, first.label, None if number is None else self.described(number)[2], row)
-
-    def _cell(self, term: Mapping[str, Any]) -> Cell:
-        if term["type"] == "literal":
-            return Cell("literal", term["value"], term["value"], term.get("datatype"), term.get("xml:lang"))
-        if term["type"] == "triple":  # SPARQL 1.2: a quoted triple
-            return Cell("literal", json.dumps(term["value"]), "a triple")
-        value = f"_:{term['value']}" if term["type"] == "bnode" else term["value"]
-        number = self.find(value)
-        label = local_name(value) if number is None else self.described(number)[1]
-        return Cell(term["type"], value, label)

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Exit, Option
 
 from halfgraph.cli.options import GraphFolder, Json, Missing, RunFolder, RunGraph, View
-from halfgraph.cli.output import note, print_answers, print_json, print_table, print_witness
+from halfgraph.cli.output import note, print_answers, print_json, print_table, print_turtle, print_witness
 from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError, UnknownName
 from halfgraph.prediction.modes import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyoxigraph import Quad
+
     from halfgraph.answering.engine import Engine
     from halfgraph.answering.schema import Answers
+    from halfgraph.answering.store_rows import GraphStore
     from halfgraph.graph.folder import Graph
     from halfgraph.sparql.parse import Request
     from halfgraph.sparql.read import Reading
@@ -41,33 +44,55 @@ def query(
 ) -> None:
     """Show how a SPARQL query is read, and answer it exactly.
 
+    CONSTRUCT and DESCRIBE print Turtle, ASK prints true or false. Names that the graph does not have are warnings.
+
     Example: halfgraph query demo/graph 'SELECT ?x { ?x <born_in> <Mobile_Alabama> ; <in_hall_of_fame_as> <Player> }'
     """
-    from halfgraph.answering.cells import to_json
-    from halfgraph.answering.reasons import why_not_predicted
-    from halfgraph.answering.schema import Answers
-    from halfgraph.answering.store_rows import EntityNames, GraphStore
+    from halfgraph.answering.store_rows import GraphStore
+    from halfgraph.answering.unknown_names import unknown_names
     from halfgraph.graph.folder import Graph
-    from halfgraph.sparql.prefixes import Prefixes
-    from halfgraph.sparql.read import request_of, translate
-    from halfgraph.sparql.syntax_tree import Select
-    from halfgraph.sparql.unsupported import refuse_unsupported
+    from halfgraph.sparql.read import request_of
+    from halfgraph.sparql.syntax_tree import Ask, Construct, Describe, Select
 
     graph = Graph.open(folder)
     request = request_of(_sparql_text(sparql), graph)
-    if not isinstance(request.tree, Select):
-        refuse_unsupported(request.tree, request.source)
-    assert isinstance(request.tree, Select), "other forms are refused"
     store = GraphStore(graph, view)
+    notes = [str(error) for error in unknown_names(request, graph, store.local)]
+    match request.tree:
+        case Select():
+            _print_rows(request, store, notes, top, json)
+        case Ask():
+            is_true = store.holds(request.tree)
+            print_json({"answer": is_true, "notes": notes} if json else is_true)
+        case Construct() | Describe():
+            _print_triples(store.quads(request.tree), graph, notes, json)
+    if not json:
+        note(*notes)
+
+
+def _print_rows(request: "Request", store: "GraphStore", notes: list[str], top: int, json: bool) -> None:
+    """Print how a SELECT query is read, and its exact rows."""
+    from halfgraph.answering.cells import to_json
+    from halfgraph.answering.entity_names import EntityNames
+    from halfgraph.answering.reasons import why_not_predicted
+    from halfgraph.answering.schema import Answers
+    from halfgraph.sparql.prefixes import Prefixes
+    from halfgraph.sparql.read import translate
+    from halfgraph.sparql.syntax_tree import Select
+
+    graph = store.graph
+    assert isinstance(request.tree, Select)
     rows = store.rows(request.tree)
     answers = Answers(rows.variables, EntityNames(graph).known(rows), [])
     try:
         reading = _describe(request, translate(request, graph), graph)
     except (SparqlError, UnknownName) as error:
-        reading = {"note": f"Cannot be drawn: {why_not_predicted(error, store, has_rows=bool(answers.known))}"}
+        is_said = isinstance(error, UnknownName) and str(error) in notes
+        reading = {} if is_said else {"note": f"Cannot be drawn: {why_not_predicted(error, store, has_rows=True)}"}
     if json:
         drawn = {name: value for name, value in reading.items() if name != "drawing"}
-        print_json({**drawn, "variables": rows.variables, "answers": [to_json(one.row) for one in answers.known]})
+        known = [to_json(one.row) for one in answers.known]
+        print_json({**drawn, "notes": notes, "variables": rows.variables, "answers": known})
         return
     note(*(reading[name] for name in ("drawing", "note") if name in reading), *reading.get("conditions", ()))
     structure = f" to a query of structure {reading['structure']}" if "structure" in reading else ""
@@ -77,6 +102,27 @@ def query(
     print_table(title, head[1:], [line[1:] for line in lines])  # without the source: all are known
     if count > top:
         note(f"... and {count - top:,} more; --top N shows more")
+
+
+def _print_triples(quads: "list[Quad]", graph: "Graph", notes: list[str], json: bool) -> None:
+    """Print triples as Turtle with the prefixes that they use, or as JSON with terms as in N-Triples."""
+    from pyoxigraph import RdfFormat, serialize
+
+    from halfgraph.sparql.prefixes import Prefixes
+
+    triples = [quad.triple for quad in quads]
+    terms = [tuple(map(str, triple)) for triple in triples]
+    if json:
+        print_json({"triples": terms, "notes": notes})
+        return
+    used = {term for triple in terms for term in triple}
+    prefixes = {
+        prefix: namespace
+        for prefix, namespace in Prefixes.of(graph).namespaces.items()
+        if any(term.startswith(f"<{namespace}") for term in used)
+    }
+    print_turtle((serialize(triples, format=RdfFormat.TURTLE, prefixes=prefixes) or b"").decode())
+    note(f"{len(triples):,} triple{'s' * (len(triples) != 1)}")
 
 
 def _describe(request: "Request", reading: "Reading", graph: "Graph") -> dict[str, Any]:
@@ -104,7 +150,10 @@ def ask(
     mode: Annotated[Mode | None, Option(help="How answers are predicted (default: links, if the run has it).")] = None,
     min_confidence: Annotated[float | None, Option(help="Hide predictions below this confidence (0 to 1).")] = None,
     missing: Missing = None,
-    explain: Annotated[str | None, Option(metavar="ENTITY", help="Explain why this entity is an answer.")] = None,
+    explain: Annotated[
+        str | None,
+        Option(metavar="ENTITY", help="Explain why this entity, or a row such as '?x=:A ?y=:B', is an answer."),
+    ] = None,
     heads: Annotated[bool, Option("--heads", help="Show the attention weights of every head.")] = False,
     missing_as: Annotated[
         Path | None, Option(metavar="FILE.nq", help="Write the missing triples behind the predictions as N-Quads.")
@@ -148,7 +197,7 @@ def ask(
         return
     text = _sparql_text(sparql or "-")
     if explain is not None:
-        witness = engine.explain(text, explain, mode=mode)
+        witness = engine.explain(text, _explained(explain), mode=mode)
         print_json(witness.to_dict()) if json else print_witness(witness)
         return
     answers = engine.ask(text, top, mode=mode, min_confidence=min_confidence)
@@ -160,6 +209,13 @@ def ask(
         print_json(answers.to_dict())
     else:
         print_answers(answers, Prefixes.of(engine.graph).short, heads=heads)
+
+
+def _explained(text: str) -> str | dict[str, str]:
+    """Return the entity to explain, or the row: `?x=:A ?y=:B`."""
+    pairs = [part.partition("=") for part in text.split()]
+    is_row = all(name.startswith("?") and value for name, _, value in pairs)
+    return {name[1:]: value for name, _, value in pairs} if is_row and pairs else text
 
 
 def _refuse_conflicts(given: set[str]) -> None:
@@ -175,7 +231,8 @@ def _refuse_conflicts(given: set[str]) -> None:
 def _write_missing(engine: "Engine", run: Path, text: str, answers: "Answers", path: Path) -> None:
     from halfgraph.answering.proposals import write_proposed
 
-    witnesses = [engine.explain(text, answer.entity, mode=answers.mode) for answer in answers.predicted]
+    rows = [{name: cell.value for name, cell in answer.row.items()} for answer in answers.predicted]
+    witnesses = [engine.explain(text, row, mode=answers.mode) for row in rows]
     count = write_proposed(path, witnesses, str(run), text)
     note(f"{count:,} missing triple{'s' * (count != 1)} written to {path}")
 
@@ -184,6 +241,8 @@ def _print_results(answers: "Answers", name: str, annotate: bool) -> None:
     """Print the rows in a W3C format, predicted ones only if they are annotated as such."""
     from halfgraph.sparql.results import results_format, write_results
 
+    if answers.truth is not None or answers.triples is not None:
+        raise SettingError("--format", "writes the rows of a SELECT query", advice="Leave it out, or pass --json.")
     sys.stdout.write(write_results(*answers.rows(annotate=annotate), results_format(name)).decode())
     count = len(answers.predicted)
     if count and not annotate:

@@ -61,6 +61,13 @@ def import_(
         Literal["aside", "use"],
         Option(help="Statements about the vocabulary (subClassOf, domain, ...): only store, or learn them."),
     ] = "aside",
+    default_graph: Annotated[
+        Literal["auto", "own", "union"],
+        Option(
+            help="What queries without GRAPH see: 'own' (statements outside named graphs), 'union' (all statements), "
+            "or 'auto' (own, unless all statements are in named graphs)."
+        ),
+    ] = "auto",
     base: Annotated[str, Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
     header: Annotated[bool, Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
     skip_bad: Annotated[bool, Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
@@ -83,7 +90,8 @@ def import_(
     from halfgraph.graph.new_folder import refuse_existing
     from halfgraph.graph.remote import download
 
-    choices = _choices(types, split, untyped=untyped, smallest_type=smallest_type, self_loops=self_loops, seed=seed)
+    others = {"smallest_type": smallest_type, "self_loops": self_loops, "default_graph": default_graph}
+    choices = _choices(types, split, untyped=untyped, seed=seed, **others)
     remote = any("://" in source for source in sources)
     if remote:
         refuse_existing(out, made_by="the graph")
@@ -146,12 +154,14 @@ def _print_import(graph: "Graph", json: bool, quiet: bool) -> None:
         print_table("Import", ["Statements", "", "Used for"], rows)
         ways = [(count, way) for way, count in description["types"]["ways"].items()]
         print_table("\nTypes", ["Entities", "Type given by"], ways)
-        triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count)
+        triples = ", ".join(f"{count:,} {name}" for name, count in counts["triples"].items() if count) or "none"
         guessed = f" (guessed for {counts['guessed_types']:,})" if counts["guessed_types"] else ""
         note(
             f"\n{graph.path}: graph {graph.fingerprint}, {counts['entities']:,} entities of {counts['types']:,} types"
             f"{guessed}, {counts['relations']:,} relations, triples: {triples}"
         )
+        if not graph.whole.triple_count:
+            note("No triple between two entities: queries are answered exactly, and nothing can be predicted.")
         if attribution := description["provenance"].get("attribution"):
             note(f"\n{attribution}")
 

@@ -12,7 +12,7 @@ from typer import Option
 
 from halfgraph.cli.options import Missing, RunFolder, RunGraph, View
 from halfgraph.cli.output import note
-from halfgraph.cli.serve import served_graph
+from halfgraph.cli.serve import load_engine, served_graph
 from halfgraph.errors import MissingPackage
 
 if TYPE_CHECKING:
@@ -41,7 +41,8 @@ def mcp(
     """Serve a trained run to an agent (MCP).
 
     The tools are search, describe, ask, explain and complete. A client of the Model Context Protocol starts this
-    command and talks to it over stdin and stdout; with --http it connects to http://127.0.0.1:PORT/mcp instead.
+    command and talks to it over stdin and stdout; with --http it connects to http://127.0.0.1:PORT/mcp instead. The
+    folder of a graph is served without predictions.
 
     Example: halfgraph mcp demo/run --view train
     """
@@ -78,8 +79,7 @@ def _server(
 def _open_worker(
     run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
 ) -> "tuple[dict[str, Any], Handler]":
-    """Open a run in a worker process."""
-    from halfgraph.api import load
+    """Open a run, or a graph without one, in a worker process."""
     from halfgraph.serving.agent_tasks import open_agent_context
 
-    return open_agent_context(partial(load, run, graph, view, missing=missing), limits)
+    return open_agent_context(partial(load_engine, run, graph, view, missing), limits)

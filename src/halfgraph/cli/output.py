@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from halfgraph.answering.explanation_schema import EmptyReason, Explanation, QueryEdge, QueryNode, Witness
-    from halfgraph.answering.schema import Answers
+    from halfgraph.answering.schema import Answers, AnswerTriple
 
 LONGEST_CELL, LONGEST_LINE = 300, 3_000  # characters in a table or note, after which a text is cut
 MAX_KNOWN = 20  # known answers in a table
@@ -23,7 +24,16 @@ MAX_KNOWN = 20  # known answers in a table
 def print_json(value: Any) -> None:
     """Print a value as one line of JSON, characters that a terminal would obey escaped."""
     text = json.dumps(value, ensure_ascii=False, default=str)
-    sys.stdout.write(UNSAFE.sub(lambda match: f"\\u{ord(match.group()):04x}", text) + "\n")
+    sys.stdout.write(UNSAFE.sub(_escape, text) + "\n")
+
+
+def _escape(match: re.Match[str]) -> str:
+    return f"\\u{ord(match.group()):04x}"
+
+
+def print_turtle(text: str) -> None:
+    """Print Turtle, characters that a terminal would obey escaped."""
+    sys.stdout.write(UNSAFE.sub(lambda match: match.group() if match.group() in "\n\t" else _escape(match), text))
 
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -110,15 +120,51 @@ def progress(quiet: bool) -> Iterator[ProgressDisplay]:
 
 def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: bool) -> None:
     """Print the answers, known ones first, then how the query was read and where it fails."""
-    title = f"{len(answers.known):,} known, {len(answers.predicted):,} predicted"
-    print_table(title, *answers.table(MAX_KNOWN, short))
+    if answers.truth is not None:
+        print_table(answers.truth.verdict, [], [])
+    elif answers.triples is not None:
+        _print_triples(answers.triples, short)
+    else:
+        title = f"{len(answers.known):,} known, {len(answers.predicted):,} predicted"
+        print_table(title, *answers.table(MAX_KNOWN, short))
     if len(answers.known) > MAX_KNOWN:
         note(f"... and {len(answers.known) - MAX_KNOWN:,} more known answers; --json or --format gives them all")
+    if answers.missing_rows:
+        _print_missing_rows(answers)
     if answers.explanation.empty is not None:
         note("", *_why_empty(answers.explanation.empty))
     if answers.explanation.nodes:
         note("", *_drawing(answers.explanation, heads), *answers.explanation.conditions)
     note(*answers.notes)
+
+
+def _print_triples(triples: "Sequence[AnswerTriple]", short: Callable[[str], str]) -> None:
+    """Print the triples of CONSTRUCT or DESCRIBE, known ones first."""
+    from halfgraph.answering.cells import percent
+
+    known = sum(triple.known for triple in triples)
+    head = ["", "subject", "predicate", "object", *["confidence"] * (known < len(triples))]
+    rows = []
+    for triple in [*triples[: min(known, MAX_KNOWN)], *triples[known:]]:
+        cells = [
+            short(cell.value) if cell.type == "uri" else cell.label
+            for cell in (triple.subject, triple.predicate, triple.object)
+        ]
+        confidence = "" if triple.confidence is None else percent(triple.confidence)
+        rows.append(("known" if triple.known else "predicted", *cells, *[confidence] * (len(head) - 4)))
+    print_table(f"{known:,} known, {len(triples) - known:,} predicted triples", head, rows)
+    if known > MAX_KNOWN:
+        note(f"... and {known - MAX_KNOWN:,} more known triples; --json gives them all")
+
+
+def _print_missing_rows(answers: "Answers") -> None:
+    """Print the rows that an aggregate most likely lacks."""
+    from halfgraph.answering.schema import Answers
+
+    rows = answers.missing_rows or ()
+    names = list(dict.fromkeys(name for row in rows for name in row.row))
+    head, lines = Answers(names, [], rows).table(0)
+    print_table("Most likely missing rows", head[1 : len(names) + 2], [line[1 : len(names) + 2] for line in lines])
 
 
 def _why_empty(empty: "EmptyReason") -> list[str]:
@@ -135,7 +181,7 @@ def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
     from halfgraph.query.rendering import indent_branches
 
     nodes = {node.id: node for node in explanation.nodes}
-    target = next(node for node in explanation.nodes if node.role == "target")
+    target = next((node for node in explanation.nodes if node.role == "target"), explanation.nodes[0])
     drawn: set[int] = set()
 
     def below(node: "QueryNode") -> list[str]:

@@ -4,12 +4,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from typer import Option, echo
+from typer import Argument, Option, echo
 
-from halfgraph.cli.options import Missing, RunFolder, RunGraph, View
+from halfgraph.cli.options import Missing, RunGraph, View
 from halfgraph.cli.output import note
 
 if TYPE_CHECKING:
+    from halfgraph.answering.engine import Engine
+    from halfgraph.answering.exact_engine import ExactEngine
     from halfgraph.answering.pool import WorkerPool
     from halfgraph.answering.workers import Handler
     from halfgraph.graph.folder import Graph
@@ -22,7 +24,7 @@ Origins = Annotated[list[str], Option(metavar="ORIGIN", help="Site whose pages m
 
 
 def serve(
-    run: RunFolder,
+    run: Annotated[Path, Argument(metavar="RUN", help="Folder of a trained run, or of a graph for exact answers.")],
     graph: RunGraph = None,
     host: Annotated[str, Option(help="Address to listen on; 0.0.0.0 admits other machines.")] = "127.0.0.1",
     port: Annotated[int, Option(help="Port to listen on; 0 picks a free one.")] = 8000,
@@ -48,7 +50,8 @@ def serve(
 ) -> None:
     """Serve a trained run over HTTP.
 
-    /sparql answers exactly, /sparql/predict also predicts, /api returns JSON, and / is a web page. Ctrl-C stops it.
+    /sparql answers exactly, /sparql/predict also predicts, /api returns JSON, and / is a web page. Ctrl-C stops it. The
+    folder of a graph is served without predictions.
 
     Example: halfgraph serve demo/run --view train
     """
@@ -106,8 +109,18 @@ def served_graph(ready: dict[str, Any]) -> "Graph":
 def open_worker(
     run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
 ) -> "tuple[dict[str, Any], Handler]":
-    """Open a run in a worker process."""
-    from halfgraph.api import load
+    """Open a run, or a graph without one, in a worker process."""
     from halfgraph.serving.tasks import open_context
 
-    return open_context(partial(load, run, graph, view, missing=missing), limits)
+    return open_context(partial(load_engine, run, graph, view, missing), limits)
+
+
+def load_engine(run: Path, graph: Path | None, view: str, missing: float | None) -> "Engine | ExactEngine":
+    """Load the engine of a run, or one without predictions if the folder is a graph."""
+    from halfgraph.answering.exact_engine import ExactEngine
+    from halfgraph.api import load
+    from halfgraph.graph.folder import DESCRIPTION, Graph
+
+    if (run / DESCRIPTION).is_file():
+        return ExactEngine(Graph.open(run), view)
+    return load(run, graph, view, missing=missing)

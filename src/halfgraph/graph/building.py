@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Container, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -46,6 +46,7 @@ def build(graph: Graph, out: Path, recipe: SelectionRecipe, choices: ImportOptio
     }
     if "attribution" in graph.description["provenance"]:
         provenance["attribution"] = graph.description["provenance"]["attribution"]
+    choices = replace(choices, default_graph="union")  # what is set aside keeps its graph, the chosen triples do not
     return make_graph(partial(_gather, graph, triples), out, choices, provenance)
 
 

@@ -57,7 +57,7 @@ class ReadOptions:
         Namer(self.base)  # checks the base
 
 
-def open_input(path: Path) -> IO[bytes]:
+def open_input(path: Path, *, may_be_empty: bool = False) -> IO[bytes]:
     """Open a file or standard input as bytes, unzipped if gzipped, without a byte order mark."""
     standard = cast(io.RawIOBase, sys.stdin.buffer)  # wrapped again, so that peek waits for enough of a slow pipe
     raw: io.BufferedReader[Any]
@@ -66,13 +66,13 @@ def open_input(path: Path) -> IO[bytes]:
     except OSError as error:
         raise unreadable(path, error) from error
     try:
-        return _unpacked(raw, path)
+        return _unpacked(raw, path, may_be_empty)
     except BaseException:
         raw.close()
         raise
 
 
-def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
+def _unpacked(raw: "io.BufferedReader[Any]", path: Path, may_be_empty: bool) -> IO[bytes]:
     """Return the stream, unzipped if gzipped, after its byte order mark; refuse other compressions."""
     try:
         beginning = raw.peek(10)
@@ -87,7 +87,7 @@ def _unpacked(raw: "io.BufferedReader[Any]", path: Path) -> IO[bytes]:
         is_empty = not stream.peek(1)
     except BROKEN as error:
         raise broken_off(path, error) from error
-    if is_empty:
+    if is_empty and not may_be_empty:
         raise InputError("the file is empty", path=path, advice="Check that it is the file you meant.")
     return cast(IO[bytes], stream)
 

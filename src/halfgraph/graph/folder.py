@@ -16,12 +16,14 @@ from halfgraph.graph.arrays import ArrayCheck, load_array, save_array
 from halfgraph.graph.description import AGAIN, graph_description
 from halfgraph.graph.files import PART
 from halfgraph.graph.knowledge_graph import EntityTypes, KnowledgeGraph
+from halfgraph.graph.manifest import has_file
 from halfgraph.graph.names import Namer
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.vocabulary import Texts, Vocabulary
 
 DESCRIPTION = "graph.json"
 ASIDE = "aside.nq"
+NAMED_ONLY = "named-only.npy"  # keys of the triples that are not in the default graph
 # The splits of each view; a graph without a split has only the first.
 VIEWS = {
     "train": ("train",),
@@ -58,6 +60,17 @@ class Graph:
     def has_split(self) -> bool:
         """True if there are valid or test triples."""
         return bool(self.description["split"])
+
+    @property
+    def is_union(self) -> bool:
+        """True if the default graph has the statements of all graphs, as it always had in earlier versions."""
+        return bool(self.description.get("union", True))
+
+    @cached_property
+    def named_only(self) -> NDArray[np.int64]:
+        """The sorted keys (`triple_keys`) of the triples that only named graphs have."""
+        path = self.path / NAMED_ONLY
+        return load_array(path, AGAIN, np.int64) if has_file(path, AGAIN) else np.empty(0, np.int64)
 
     @property
     def held_out(self) -> Mapping[str, Any] | None:

@@ -10,16 +10,19 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pyoxigraph import Literal as RdfLiteral
 
 from halfgraph import __version__
-from halfgraph.errors import EmptyGraph, InputError, suggest
+from halfgraph.errors import InputError, suggest
+from halfgraph.graph.arrays import save_array
 from halfgraph.graph.demo import NamedTriples
 from halfgraph.graph.description import FORMAT
 from halfgraph.graph.files import ReadOptions, excerpt
 from halfgraph.graph.folder import (
     ASIDE,
     DESCRIPTION,
+    NAMED_ONLY,
     VIEWS,
     Graph,
     fingerprint,
@@ -28,12 +31,15 @@ from halfgraph.graph.folder import (
 )
 from halfgraph.graph.isolation import lift_limits, relayed, run_isolated
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.named_graphs import USED_FOR, DefaultGraph, is_union_default, only_in_named_graphs
 from halfgraph.graph.names import Namer
 from halfgraph.graph.new_folder import new_folder
 from halfgraph.graph.reading import TABLES, beside, files_of, read_file, read_pairs
 from halfgraph.graph.splitting import Shares, split
 from halfgraph.graph.statements import LABEL, SPLITS, TYPE, Statements
 from halfgraph.graph.types import GUESSED, How, Triples, Untyped, number
+
+_NAMED = "named"  # beside the splits while ids are given
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,7 @@ class ImportOptions:
     untyped: Untyped = "vote"
     smallest_type: int = 1
     self_loops: Literal["keep", "drop"] = "keep"
+    default_graph: DefaultGraph = "auto"
     split: Shares | None = None
     seed: int = 0
 
@@ -179,37 +186,37 @@ def _refuse_clashes(statements: Statements, namer: Namer, provenance: Mapping[st
             raise InputError(problem, path=", ".join(provenance["sources"]), advice=advice)
 
 
-def _parts(statements: Statements, choices: ImportOptions, provenance: Mapping[str, Any]) -> dict[str, Triples]:
-    """Return the triples of each split by provisional ids, without self-loops if these are dropped."""
+def _parts(statements: Statements, choices: ImportOptions) -> dict[str, Triples]:
+    """Return the triples of each split by provisional ids, without self-loops if these are dropped.
+
+    Sources without a triple between two entities make a graph with exact answers and nothing to learn.
+    """
     parts = {name: statements.splits[name].stacked() for name in SPLITS if statements.splits.get(name)}
-    for name, triples in parts.items():
-        loops = triples[:, 0] == triples[:, 2]
-        statements.counts["self-loops"] += int(loops.sum())
-        if choices.self_loops == "drop" and loops.any():
-            parts[name] = triples[~loops]
-    if not sum(map(len, parts.values())):
-        raise _empty_graph(statements, provenance)
-    return parts
+    statements.counts["self-loops"] = sum(int(_loops(triples).sum()) for triples in parts.values())
+    if len(statements.named):
+        parts[_NAMED] = statements.named.stacked()
+    if choices.self_loops == "drop":
+        parts = {name: triples[~_loops(triples)] for name, triples in parts.items()}
+    return parts if sum(map(len, parts.values())) else {"train": np.empty((0, 3), np.int32)}
 
 
-def _empty_graph(statements: Statements, provenance: Mapping[str, Any]) -> EmptyGraph:
-    """Return the error for sources without a triple between entities, with what they hold instead."""
-    seen, advice = statements.counts, "A graph needs triples whose object is an entity, not a literal."
-    if seen["schema"]:
-        advice = "Pass --schema use to learn from the class hierarchy."
-    others = ", ".join(f"{count:,} {what}" for what, count in seen.items() if count and what != "read")
-    problem = f"no triple between two entities among {seen['read']:,} statements" + f" ({others})" * bool(others)
-    return EmptyGraph(problem, path=", ".join(provenance["sources"]), advice=advice)
+def _loops(triples: Triples) -> NDArray[np.bool_]:
+    return np.equal(triples[:, 0], triples[:, 2])
 
 
 def _write(
     folder: Path, statements: Statements, namer: Namer, choices: ImportOptions, provenance: Mapping[str, Any]
 ) -> None:
-    parts = _parts(statements, choices, provenance)
+    parts = _parts(statements, choices)
     graph = number(statements, parts, choices.types, untyped=choices.untyped, smallest=choices.smallest_type)
+    named = graph.parts.pop(_NAMED, None)
     parts, given = graph.parts, sum(map(len, graph.parts.values()))
     relation_count = 2 * len(graph.relations)
-    if choices.split is not None:
+    is_union = is_union_default(statements, choices.default_graph)
+    if named is not None and not is_union:
+        every = _concatenated(parts, SPLITS)
+        save_array(folder / NAMED_ONLY, only_in_named_graphs(every, named, len(graph.entities), relation_count))
+    if choices.split is not None and given:
         once = KnowledgeGraph.of(_concatenated(parts, SPLITS), graph.types, relation_count).triples()
         parts = split(once, choices.split, choices.seed)
     has_split = set(parts) != {"train"}
@@ -235,6 +242,7 @@ def _write(
             "literals": literals,
         },
         "split": has_split,
+        "union": is_union,
         "types": {
             "names": graph.types.names,
             "starts": graph.types.starts.tolist(),
@@ -276,7 +284,8 @@ def report(
         ("types in a file", seen["types in a file"], "types of entities, exact queries"),
         ("schema", seen["schema"], "exact queries; subClassOf also for types"),
         ("triple terms", seen["triple terms"], "exact queries"),
-        ("in a named graph", seen["in a named graph"], "triples; exact queries of that graph"),
+        ("in a named graph", seen["in a named graph"], USED_FOR[is_union_default(statements, choices.default_graph)]),
+        ("files without statements", seen["empty files"], "nothing"),
         ("blank nodes dropped", seen["blank nodes dropped"], "nothing: --blank-nodes drop"),
         ("malformed", seen["malformed"], "nothing: --skip-bad"),
         ("types of unknown entities", seen["types of unknown entities"], "nothing: --skip-bad"),

@@ -105,6 +105,13 @@ def edge_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[n
     return _distinct(keys)
 
 
+def triple_keys(triples: Ids, entity_count: int, relation_count: int) -> NDArray[np.int64]:
+    """Return one number for each triple (n, 3)."""
+    heads, relations, tails = triples.astype(np.int64).T
+    keys: NDArray[np.int64] = (heads * relation_count + relations) * entity_count + tails
+    return keys
+
+
 def _distinct(keys: NDArray[np.int64]) -> NDArray[np.int64]:
     """Remove duplicates from sorted numbers, in place."""
     kept, last = 0, -1

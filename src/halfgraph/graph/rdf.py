@@ -145,10 +145,12 @@ class Sorter:
         names, relations, special, datasets = self.into.names, self.into.relations, self.special, self.datasets
         literal, write = self.into.literals.append, self.into.aside.write
         add = self.triples.waiting.append
-        read = plain = 0
+        read = plain = named = 0
         try:
             for read, quad in enumerate(quads, 1):
                 subject, predicate, object_ = quad.subject, quad.predicate.value, quad.object
+                in_named_graph = datasets and type(quad.graph_name) is not DefaultGraph
+                named += in_named_graph
                 # The common cases first: this loop determines the speed of an import.
                 if predicate in special or type(subject) is not NamedNode:
                     self._sort(quad)
@@ -156,8 +158,8 @@ class Sorter:
                     add(names[subject.value])
                     add(relations[predicate])
                     add(names[object_.value])
-                    if datasets and type(quad.graph_name) is not DefaultGraph:
-                        self._set_aside(quad, "in a named graph")
+                    if in_named_graph:
+                        self._keep_graph(quad, subject.value, object_.value)
                 elif type(object_) is RdfLiteral and not (datasets and type(quad.graph_name) is BlankNode):
                     plain += 1
                     line = str(quad)
@@ -174,6 +176,7 @@ class Sorter:
         finally:
             self.into.counts["read"] += read
             self.into.counts["literals"] += plain
+            self.into.counts["in a named graph"] += named
 
     def _sort(self, quad: Quad) -> None:
         """Sort a statement that is not simply a triple of two named entities."""
@@ -198,7 +201,13 @@ class Sorter:
             head, tail = self._name(quad.subject), self._name(object_)
             self.triples.add((into.names[head], into.relations[predicate], into.names[tail]))
             if not isinstance(quad.graph_name, DefaultGraph):
-                self._set_aside(quad, "in a named graph")
+                self._keep_graph(quad, head, tail)
+
+    def _keep_graph(self, quad: Quad, head: str, tail: str) -> None:
+        """Set aside a triple of a named graph, with the name of its graph."""
+        into = self.into
+        into.named.add((into.names[head], into.relations[quad.predicate.value], into.names[tail]))
+        self._set_aside(quad, "triples of named graphs")
 
     def _literal(self, quad: Quad, predicate: str, value: RdfLiteral) -> None:
         """Set aside a statement with a literal; keep it as a label if it is one."""

@@ -9,7 +9,7 @@ from typing import IO
 from halfgraph.errors import InputError, SettingError
 from halfgraph.graph.files import SKIP, STANDARD_INPUT, ReadOptions, excerpt, lines_of, open_input
 from halfgraph.graph.isolation import BARREN, metered
-from halfgraph.graph.rdf import RDF_FORMATS, read_rdf
+from halfgraph.graph.rdf import LINE_FORMATS, RDF_FORMATS, TURTLE_FORMATS, read_rdf
 from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
@@ -20,7 +20,8 @@ KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
 def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
     """Add the statements of one file to `into`."""
     before = into.counts["read"] + into.counts["malformed"]
-    with open_input(path) as source:
+    may_be_empty = RDF_FORMATS.get(reading.format or _ending(path)) in (*LINE_FORMATS, *TURTLE_FORMATS)
+    with open_input(path, may_be_empty=may_be_empty) as source:
         format_name = reading.format or format_of(path)
         barren = None if format_name in WHOLE_DOCUMENTS else BARREN
         stream = metered(source, path, into.mark, barren=barren)
@@ -31,19 +32,25 @@ def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) ->
         else:
             raise SettingError("--format", f'unknown format "{format_name}"', advice=f"Pass one of {KNOWN}.")
     if into.counts["read"] + into.counts["malformed"] == before:
-        raise InputError("the file has no statements", path=path, advice="Check that it is the file you meant.")
+        if format_name in TABLES:
+            raise InputError("the file has no rows", path=path, advice="Check that it is the file you meant.")
+        into.counts["empty files"] += 1
 
 
 def format_of(path: Path) -> str:
     """Return the format of a file by its extension, ignoring .gz."""
-    endings = [ending.lstrip(".").lower() for ending in path.suffixes]
-    ending = endings[-2] if len(endings) > 1 and endings[-1] == "gz" else (endings or [""])[-1]
+    ending = _ending(path)
     if ending in TABLES or ending in RDF_FORMATS:
         return ending
     advice = f"Pass --format, one of {KNOWN}."
     if path == STANDARD_INPUT:
         raise InputError("the format of standard input is not known", advice=advice)
     raise InputError(f'unknown file extension ".{ending}"', path=path, advice=advice)
+
+
+def _ending(path: Path) -> str:
+    endings = [ending.lstrip(".").lower() for ending in path.suffixes]
+    return endings[-2] if len(endings) > 1 and endings[-1] == "gz" else (endings or [""])[-1]
 
 
 @dataclass(frozen=True)

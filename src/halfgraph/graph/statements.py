@@ -73,6 +73,7 @@ class Statements:
     relations: "defaultdict[str, int]" = field(default_factory=numbering)
     classes: "defaultdict[str, int]" = field(default_factory=numbering)
     splits: dict[str, "TripleBuffer"] = field(default_factory=dict)
+    named: "TripleBuffer" = field(default_factory=lambda: TripleBuffer())  # those of `splits` read in a named graph
     typed: "array[int]" = field(default_factory=lambda: array("i"))  # an entity ...
     types: "array[int]" = field(default_factory=lambda: array("i"))  # ... and a class of it
     super_classes: list[tuple[str, str]] = field(default_factory=list)

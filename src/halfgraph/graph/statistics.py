@@ -29,7 +29,8 @@ def statistics(graph: Graph) -> dict[str, Any]:
 
 
 def degree_figures(degrees: NDArray[np.int64]) -> dict[str, float]:
-    """Return the median, mean, 95th percentile and maximum of the degrees."""
+    """Return the median, mean, 95th percentile and maximum of the degrees; 0 if there is no entity."""
+    degrees = degrees if len(degrees) else np.zeros(1, np.int64)
     return {
         "median": float(np.median(degrees)),
         "mean": round(float(degrees.mean()), 2),

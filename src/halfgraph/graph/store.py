@@ -11,6 +11,7 @@ from halfgraph.graph.description import AGAIN as GRAPH_AGAIN
 from halfgraph.graph.files import excerpt
 from halfgraph.graph.folder import ASIDE, Graph
 from halfgraph.graph.manifest import check_file, check_folder
+from halfgraph.graph.named_graphs import in_default_graph
 from halfgraph.graph.new_folder import new_folder
 
 AGAIN = "Remove this folder: it is made again from the graph."
@@ -52,15 +53,16 @@ def _stored_name(graph: Graph, view: str) -> str:
 
 
 def quads(graph: Graph, view: str = "whole") -> Iterator[Quad]:
-    """Yield every statement of a view: its triples and those set aside, all also in the default graph."""
+    """Yield every statement of a view: its triples and those set aside; in a union, all also in the default graph."""
     yield from _triples(graph, view)
-    edges = graph.view(view)
+    edges, is_union = graph.view(view), graph.is_union
     for quad in statements_aside(graph):
         if isinstance(quad.graph_name, DefaultGraph):
             yield quad
         elif (triple := _ids(graph, quad)) is None:
             yield quad
-            yield Quad(quad.subject, quad.predicate, quad.object)
+            if is_union:
+                yield Quad(quad.subject, quad.predicate, quad.object)
         elif triple[2] in edges.tails_of(triple[0], triple[1]):  # and not held out from the view
             yield quad
 
@@ -88,12 +90,16 @@ def _entity(graph: Graph, term: object) -> int | None:
 
 
 def _triples(graph: Graph, view: str) -> Iterator[Quad]:
+    """Yield the triples of a view that are in the default graph."""
     term = graph.namer.term
     relations = [NamedNode(graph.namer.iri(name)) for name in graph.relations.names]
-    edges = graph.view(view)
+    edges, named_only = graph.view(view), graph.named_only
     for head in range(edges.entity_count):
         names, tails = edges.neighbours(head)
         forward = np.flatnonzero((names & 1) == 0)
+        if len(named_only):
+            triples = np.stack([np.full_like(forward, head), names[forward], tails[forward]], axis=1)
+            forward = forward[in_default_graph(triples, named_only, edges.entity_count, edges.relation_count)]
         if len(forward):
             subject = term(graph.entities.name(head))
             for i in forward.tolist():

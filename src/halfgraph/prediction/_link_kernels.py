@@ -87,6 +87,13 @@ def known_ways(heads, tails, source):
 
 
 @compiled
+def best_known_ways(heads, tails, source, best):
+    """Raise each entity to the best score of a head with a known triple of a relation to it."""
+    for edge in range(len(heads)):
+        best[tails[edge]] = max(best[tails[edge]], source[heads[edge]])
+
+
+@compiled
 def add_ways(ways, row, score):
     """Add ways over the missing links of one more head, an entity with this score."""
     for tail in range(len(ways)):

@@ -23,6 +23,7 @@ from halfgraph.prediction.link_features import (
     CACHE,
     CHUNK,
     FEATURES,
+    NO_SHARE,
     SMOOTHING,
     TEMPERATURE,
     Ids,
@@ -37,6 +38,7 @@ LARGE = 100_000  # entities above which a relation is scored for some tails only
 KNOWN_TAILS = (1, 5)  # a head has no known tails, a few, or at least this many: each has its own weights
 SORTS = len(KNOWN_TAILS) + 1
 COSINE, COMPLEX, VOTE = range(3)  # columns of the features of a pair
+ASSUMED_MISSING = 0.1  # share of missing triples, for a first estimate
 TALL = 16  # queries from which on the library multiplies faster with the table first
 Pair = tuple[int, int]  # head and relation
 Group = tuple[int, Ids]  # a relation and some heads
@@ -90,6 +92,7 @@ class LinkPredictor(LinkFeatures):
         self.head_scores = lru_cache(cache_size(len(self.vectors)))(self._head_scores)
         self.has_loops = lru_cache(None)(self._has_loops)
         self.tail_weights = lru_cache(cache_size(2 * len(self.vectors)))(self._tail_weights)
+        self.missing_tails = lru_cache(cache_size(len(self.vectors)))(self._missing_tails)
         self._rows: dict[Pair, Scores] = {}
 
     def sorts(self, relation: int, heads: Tails = slice(None)) -> NDArray[np.int64]:
@@ -113,6 +116,18 @@ class LinkPredictor(LinkFeatures):
             return self.prepared.head_scores[relation, heads]
         weights = self.weights.matrix[self.sorts(relation, heads)]
         return np.einsum("ij,ij->i", self.head_features(relation, heads), weights)
+
+    def _missing_tails(self, relation: int) -> Scores:
+        """Estimate how many tails of a relation each entity lacks, by features of the entity alone.
+
+        In all they are `ASSUMED_MISSING` of the relation's triples: good enough to choose heads to compute rows for.
+        """
+        known, weights = self.known_tails(relation), self.weights.matrix[self.sorts(relation)]
+        share = self.voters(relation) / self.neighbours.totals
+        columns = (self.log_further(relation)[known], np.log(share + NO_SHARE), np.log1p(known), np.ones(len(known)))
+        log_odds = np.einsum("ij,ji->i", weights[:, -len(columns) :], np.stack(columns))
+        shares = np.exp(log_odds - log_odds.max())
+        return (shares * (ASSUMED_MISSING * (known.sum() + 1) / shares.sum())).astype(np.float32)
 
     def _of_tails(self, relation: int, tails: Tails) -> Scores:
         """Log-odds that some tails of a relation contribute as heads of its inverse."""

@@ -33,8 +33,12 @@ class TypePredictor:
         return lru_cache(256)(self._probabilities)
 
     def _probabilities(self, type_id: int) -> Scores:
+        return self.of_members(self.members(type_id))
+
+    def of_members(self, members: Ids) -> Scores:
+        """Return the probability of every entity to be of a type that some entities are stated to have."""
         is_member = np.zeros(len(self.neighbours.ids), dtype=bool)
-        is_member[self.members(type_id)] = True
+        is_member[members] = True
         shares = self.neighbours.sums(is_member) / self.neighbours.totals
         bins = np.minimum((shares * BINS).astype(int), BINS - 1)
         rates = (np.bincount(bins, is_member, BINS) + is_member.mean()) / (np.bincount(bins, minlength=BINS) + 1.0)

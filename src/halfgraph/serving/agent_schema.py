@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar
 
 from halfgraph.answering.cells import OPTIONAL, NamedEntity, to_json
+from halfgraph.answering.schema import Truth
 from halfgraph.serving.schema import CompletionItem, LiteralValue
 
 MEANING = (
@@ -65,16 +66,24 @@ class RowItem:
     row: Mapping[str, NamedEntity]
     confidence: float | None = field(default=None, metadata=OPTIONAL)  # of a predicted one
     score: float | None = field(default=None, metadata=OPTIONAL)  # of a predicted one without a confidence
+    expected: Mapping[str, float] | None = field(default=None, metadata=OPTIONAL)  # of COUNT and SUM
 
 
 @dataclass(frozen=True)
 class QueryAnswer(ToolResult):
-    """The exact rows of a query, then the predicted ones, the likeliest first."""
+    """The exact rows of a query, then the predicted ones, the likeliest first.
+
+    ASK has a truth instead, with the probability of yes, and CONSTRUCT and DESCRIBE have triples. An aggregate also has
+    the likeliest rows that are missing from what it counts.
+    """
 
     variables: Sequence[str] = ()
     known_count: int = 0
     known: Sequence[RowItem] = ()
     predicted: Sequence[RowItem] = ()
+    missing_rows: Sequence[RowItem] | None = field(default=None, metadata=OPTIONAL)
+    truth: Truth | None = field(default=None, metadata=OPTIONAL)
+    triples: Sequence[StatementItem] | None = field(default=None, metadata=OPTIONAL)
     no_exact_answer_because: Sequence[str] = ()  # the smallest part of the query that has no match
 
 

@@ -1,17 +1,18 @@
 """The tools for agents as tasks of a worker: describe an entity, ask, explain, complete."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pyoxigraph import QuerySolutions
 
 from halfgraph.answering.cells import Cell, NamedEntity
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.exact_engine import ExactEngine
 from halfgraph.answering.explanation_schema import ExplainedAnswer, WitnessTriple
 from halfgraph.answering.missing_statements import MissingStatement, missing_of_entity, missing_of_relation
-from halfgraph.answering.schema import Answers
+from halfgraph.answering.schema import AnswerTriple, PredictedAnswer
 from halfgraph.answering.workers import Handler
-from halfgraph.errors import InputError, UnknownName
+from halfgraph.errors import InputError, SettingError, UnknownName
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.serving.agent_schema import (
     AnswerReason,
@@ -33,10 +34,11 @@ from halfgraph.sparql.syntax_tree import RDF_TYPE, Iri, Triple, Variable, select
 from halfgraph.sparql.writer import write
 
 SEARCHING = 1 / 3  # share of the time limit for which statements of a relation are searched
-NO_MODELS = "Nothing is predicted: this run has no link models. Fit them with: halfgraph calibrate RUN"
+TRAIN = "halfgraph train GRAPH --out RUN"
+NO_MODELS = f"Nothing is predicted: there are no link models. Make them with {TRAIN}, or halfgraph calibrate RUN."
 
 
-def open_agent_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
+def open_agent_context(load: Callable[[], Engine | ExactEngine], limits: Limits) -> tuple[dict[str, Any], Handler]:
     """Load an engine as `open_context` does, for the tasks of this file."""
     return open_context(load, limits, AGENT_TASKS)
 
@@ -46,10 +48,11 @@ def describe(context: WorkerContext, job: Job) -> EntityDescription:
     engine, limit = context.engine, job["limit"]
     page = entity_page(engine, job["entity"], limit)
     known, entity = _known_statements(page), engine.names.resolve(job["entity"])
-    notes = [] if engine.models else [NO_MODELS]
+    predicts = isinstance(engine, Engine) and engine.models is not None
+    notes = [] if predicts else [NO_MODELS]
     if page.degree > limit:
         notes.append(f"Only {min(limit, len(known))} of {page.degree:,} known statements are given; `ask` gives all.")
-    missing = missing_of_entity(engine, entity, job["predictions"]).statements if engine.models else []
+    missing = missing_of_entity(with_model(engine), entity, job["predictions"]).statements if predicts else []
     return EntityDescription(
         notes=notes,
         entity=page.entity,
@@ -60,6 +63,13 @@ def describe(context: WorkerContext, job: Job) -> EntityDescription:
         literals=[LiteralValue(one.relation, short_text(one.value)) for one in page.literals[:limit]],
         predicted=[_predicted(one) for one in missing],
     )
+
+
+def with_model(engine: Engine | ExactEngine) -> Engine:
+    """Return the engine; raise SettingError if a graph is served without a run."""
+    if not isinstance(engine, Engine):
+        raise SettingError("", "there are no predictions without a trained run", advice=f"Make one with: {TRAIN}")
+    return engine
 
 
 def _known_statements(page: EntityPage) -> list[StatementItem]:
@@ -74,7 +84,7 @@ def _known_statements(page: EntityPage) -> list[StatementItem]:
     return [statement for _, statement in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _types(engine: Engine, page: EntityPage) -> list[NamedEntity]:
+def _types(engine: Engine | ExactEngine, page: EntityPage) -> list[NamedEntity]:
     """The types that the store states for an entity; without one, the type that the import has chosen."""
     if page.entity.startswith("_:"):
         return [NamedEntity("", page.type)]
@@ -92,8 +102,7 @@ def _predicted(missing: MissingStatement) -> StatementItem:
 def ask(context: WorkerContext, job: Job) -> QueryAnswer:
     """Exact rows of a query, then predicted ones."""
     parsed_query(context, job["query"])
-    options = {"mode": None, "min_confidence": job["min_confidence"]}
-    answers = context.engine.ask(job["query"], job["top"], **options)
+    answers = context.engine.ask(job["query"], job["top"], min_confidence=job["min_confidence"])
     count, limit = len(answers.known), job["rows"]
     notes = list(answers.notes)
     if count > limit:
@@ -103,27 +112,41 @@ def ask(context: WorkerContext, job: Job) -> QueryAnswer:
         notes=notes,
         variables=list(answers.variables),
         known_count=count,
-        known=[RowItem("known", _row(one.row)) for one in answers.known[:limit]],
-        predicted=_predicted_rows(answers),
+        known=[RowItem("known", _row(one.row), expected=one.expected) for one in answers.known[:limit]],
+        predicted=_predicted_rows(answers.predicted),
+        missing_rows=None if answers.missing_rows is None else _predicted_rows(answers.missing_rows),
+        truth=answers.truth,
+        triples=None if answers.triples is None else [_triple(one) for one in answers.triples[: limit + job["top"]]],
         no_exact_answer_because=list(empty.part) if empty is not None else [],
     )
 
 
-def _predicted_rows(answers: Answers) -> list[RowItem]:
+def _predicted_rows(answers: Sequence[PredictedAnswer]) -> list[RowItem]:
     return [
-        RowItem("predicted", _row(one.row), one.confidence, one.score if one.confidence is None else None)
-        for one in answers.predicted
+        RowItem("predicted", _row(one.row), one.confidence, one.score if one.confidence is None else None, one.expected)
+        for one in answers
     ]
 
 
+def _triple(one: AnswerTriple) -> StatementItem:
+    ends = _named(one.subject), _named(one.predicate), _named(one.object)
+    return StatementItem("known" if one.known else "predicted", *ends, one.confidence)
+
+
 def _row(row: Mapping[str, Cell]) -> dict[str, NamedEntity]:
-    return {name: NamedEntity(short_text(cell.value), short_text(cell.label)) for name, cell in row.items()}
+    return {name: _named(cell) for name, cell in row.items()}
+
+
+def _named(cell: Cell) -> NamedEntity:
+    return NamedEntity(short_text(cell.value), short_text(cell.label))
 
 
 def explain(context: WorkerContext, job: Job) -> AnswerReason:
-    """Why an entity is an answer to a query."""
+    """Why an entity or a row is an answer to a query."""
+    if (job["entity"] is None) == (job["row"] is None):
+        raise InputError("pass an entity or a row, and not both")
     parsed_query(context, job["query"])
-    witness = context.engine.explain(job["query"], job["entity"])
+    witness = context.engine.explain(job["query"], job["row"] if job["entity"] is None else job["entity"])
     return AnswerReason(
         notes=list(witness.notes),
         verdict=witness.answer.verdict,
@@ -145,7 +168,7 @@ def _evidence(triple: WitnessTriple) -> EvidenceItem:
 
 def complete(context: WorkerContext, job: Job) -> MissingResult:
     """Missing statements of an entity or of a relation, the surest first."""
-    engine, limit, least = context.engine, job["limit"], job["min_confidence"]
+    engine, limit, least = with_model(context.engine), job["limit"], job["min_confidence"]
     entity, relation = job["entity"], job["relation"]
     if (entity is None) == (relation is None):
         raise InputError("pass an entity or a relation, and not both")

@@ -17,7 +17,7 @@ from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
 from halfgraph.serving.schema import Alive, Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
 
-QUERY = Field(min_length=1, max_length=100_000, description="A SPARQL query.")
+QUERY = Field(min_length=1, max_length=500_000, description="A SPARQL query.")
 Responses = dict[int | str, dict[str, Any]]
 WRONG: dict[str, Any] = {"model": ErrorBody, "description": "What is wrong with the request, where, and what to do."}
 BUSY: Responses = {503: {"model": ErrorBody, "description": "The server is busy; try again later."}}
@@ -56,11 +56,18 @@ class AskRequest(Parameters):
 
 
 class ExplainRequest(Parameters):
-    """A query and one of its answers."""
+    """A query and one of its answers: an entity, or for several variables a row."""
 
     query: str = QUERY
-    entity: str = Field(min_length=1, max_length=10_000, description="The IRI of the answer.")
+    entity: str | None = Field(None, min_length=1, max_length=10_000, description="The IRI of the answer.")
+    row: dict[str, str] | None = Field(None, max_length=100, description="The IRI of each variable.")
     mode: Mode | None = None
+
+    @model_validator(mode="after")
+    def _refuse_both(self) -> "ExplainRequest":
+        if (self.entity is None) == (self.row is None):
+            raise Problem(400, "a request to explain needs either an entity or a row", advice="Pass one of them.")
+        return self
 
 
 @dataclass(frozen=True)

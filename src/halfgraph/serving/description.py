@@ -30,9 +30,10 @@ NAMESPACES = {"sd": SD, "void": VOID}
 
 
 def info(graph: Graph, run: Path, view: str, modes: Sequence[str], limits: Limits) -> Info:
-    """Describe the graph, the model and the server, without the paths of this machine."""
+    """Describe the graph, the model and the server, without the paths of this machine; `run` may be a graph folder."""
     # The worker has validated the run; the run's own reader would import torch.
-    provenance = json.loads((run / PROVENANCE).read_text(encoding="utf-8"))
+    path = run / PROVENANCE
+    provenance = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     public = {name: value for name, value in provenance.items() if name not in PRIVATE}
     packages = {package: version(package) for package in PACKAGES}
     return Info(

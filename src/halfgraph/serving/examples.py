@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from halfgraph.answering.engine import Engine
+from halfgraph.answering.exact_engine import ExactEngine
 from halfgraph.errors import InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
@@ -23,7 +24,7 @@ MOST_ANSWERS = 50  # of an example: one with more is too broad
 DEMO = Path(__file__).parent / "demo.rq"  # the training view lacks a triple for each of the first five
 
 
-def examples(engine: Engine, folders: Sequence[str]) -> list[Example]:
+def examples(engine: Engine | ExactEngine, folders: Sequence[str]) -> list[Example]:
     """Return example queries: from the first folder with a file of them, of the demo graph, or made now."""
     file = next((path for folder in folders if (path := Path(folder) / FILE).is_file()), None)
     if file is not None:
@@ -58,7 +59,8 @@ def _example(title: str, text: str, query: Query, graph: Graph, known: Knowledge
 
 def _generate(graph: Graph, known: KnowledgeGraph) -> Iterator[Example]:
     """Make queries of different relations from held-out triples, or from any if none were held out."""
-    triples = next(view for view in (graph.test, graph.valid, graph.train) if view.triple_count).triples()
+    views = (graph.test, graph.valid, graph.train)
+    triples = next((view for view in views if view.triple_count), graph.train).triples()
     triples = np.random.default_rng(0).permutation(triples)  # the same examples each time
     seen: set[int] = set()
     made = 0

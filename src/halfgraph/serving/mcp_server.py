@@ -86,9 +86,16 @@ class AgentTools:
         rows = min(rows, self.limits.rows)
         return await self._run("ask", query=query, rows=rows, top=top, min_confidence=min_confidence)
 
-    async def explain(self, query: Sparql, entity: Entity) -> Annotated[CallToolResult, AnswerReason]:
-        """Explain why an entity is an answer to a query: the triples that it needs, known and predicted ones."""
-        return await self._run("explain", query=query, entity=entity)
+    async def explain(
+        self,
+        query: Sparql,
+        entity: Entity | None = None,
+        row: Annotated[
+            dict[str, str] | None, Field(description="The entity of each variable, if there are several.")
+        ] = None,
+    ) -> Annotated[CallToolResult, AnswerReason]:
+        """Explain why an entity, or a row, is an answer to a query: the triples that it needs, known and predicted."""
+        return await self._run("explain", query=query, entity=entity, row=row)
 
     async def complete(
         self,

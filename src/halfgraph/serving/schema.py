@@ -16,7 +16,7 @@ class Limits:
     rows: int = 10_000  # of an answer, or triples
     answer: int = 50  # megabytes of an answer
     body: int = 1_000_000  # bytes of a request
-    query: int = 100_000  # characters of a query; the SPARQL reader takes no more
+    query: int = 500_000  # characters of a query; the SPARQL reader takes no more
     top: int = 1_000  # predicted answers
     memory: int = 2_000  # megabytes for a query
     workers: int = 2  # queries at the same time

@@ -9,8 +9,11 @@ import numpy as np
 from pyoxigraph import Literal, NamedNode, QueryBoolean, QuerySolutions, QueryTriples, serialize
 
 from halfgraph.answering.engine import Engine
-from halfgraph.answering.schema import Answers
-from halfgraph.answering.store_rows import EntityNames
+from halfgraph.answering.entity_names import EntityNames
+from halfgraph.answering.exact_engine import ExactEngine
+from halfgraph.answering.proposals import triple_quads
+from halfgraph.answering.schema import Answers, AnswerTriple
+from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
 from halfgraph.errors import InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
@@ -25,7 +28,6 @@ from halfgraph.sparql.syntax_tree import (
     Filter,
     Iri,
     Query,
-    Select,
     Triple,
     Update,
     Variable,
@@ -35,6 +37,7 @@ from halfgraph.sparql.syntax_tree import (
 from halfgraph.sparql.writer import write
 
 NOTE = "X-Halfgraph-Note"
+PROBABILITY = "X-Halfgraph-Probability"  # that the answer to ASK is yes
 CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
 MOST_LITERALS = 100  # on the page of an entity
 
@@ -43,7 +46,7 @@ MOST_LITERALS = 100  # on the page of an entity
 class WorkerContext:
     """What a worker has loaded: the engine and the limits of the server."""
 
-    engine: Engine
+    engine: Engine | ExactEngine
     limits: Limits
 
 
@@ -51,7 +54,7 @@ Job = Mapping[str, Any]
 
 
 def open_context(
-    load: Callable[[], Engine], limits: Limits, tasks: "Tasks | None" = None
+    load: Callable[[], Engine | ExactEngine], limits: Limits, tasks: "Tasks | None" = None
 ) -> tuple[dict[str, Any], Handler]:
     """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
     import torch
@@ -59,13 +62,12 @@ def open_context(
     torch.set_num_threads(1)
     engine = load()
     assert engine.store.local is not None
-    if engine.models is not None:
+    if isinstance(engine, Engine) and engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
     graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
-    return {**graph, "modes": engine.predictors.available}, lambda job: handle(
-        context, job, TASKS if tasks is None else tasks
-    )
+    modes = engine.predictors.available if isinstance(engine, Engine) else ()
+    return {**graph, "modes": modes}, lambda job: handle(context, job, TASKS if tasks is None else tasks)
 
 
 def handle(context: WorkerContext, job: Job, tasks: "Tasks") -> Message:
@@ -86,8 +88,14 @@ def _bounded(reply: Reply, megabytes: int) -> Reply:
 
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
-    """The exact answer to any query that the store can answer."""
+    """The exact answer to any query that the store can answer; a header warns of names that the graph does not have."""
     query = parsed_query(context, job["query"])
+    engine = context.engine
+    unknown = unknown_names(request_of(job["query"], engine.graph), engine.graph, engine.store.local)
+    return _with_note(_exact_reply(context, query, job), " ".join(map(str, unknown)))
+
+
+def _exact_reply(context: WorkerContext, query: Query, job: Job) -> Reply:
     result, limit = _ask_store(context, query, job), context.limits.rows
     if isinstance(result, QuerySolutions):
         variables = columns(query, [variable.value for variable in result.variables])
@@ -115,20 +123,30 @@ def _cut(count: int, limit: int) -> dict[str, str]:
 
 def predict(context: WorkerContext, job: Job) -> Reply:
     """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
-    query = parsed_query(context, job["query"])
+    parsed_query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
-    if not isinstance(query, Select):
-        return _exact(context, job, f"{type(query).__name__.upper()} has no answers to rank")
     try:
         answers = _ask_engine(context, job, explain=False)
     except UnknownName as error:  # by the standard, an unknown name gives no row
         return _exact(context, job, str(error))
+    if answers.truth is not None:
+        reply = _with_note(sparql(context, job), " ".join(answers.notes))
+        return replace(reply, headers={**reply.headers, PROBABILITY: f"{answers.truth.probability:g}"})
+    if answers.triples is not None:
+        return _with_note(_predicted_graph(answers.triples, job), " ".join(answers.notes))
     limit = context.limits.rows
     cut = replace(answers, known=answers.known[:limit])
     reply = _table(*cut.rows(annotate=True), limit + len(answers.predicted), job)
     reply = replace(reply, headers={**reply.headers, **_cut(len(answers.known), limit)})
     return _with_note(reply, " ".join(answers.notes))
+
+
+def _predicted_graph(triples: Sequence[AnswerTriple], job: Job) -> Reply:
+    """The known triples, and each predicted one as an rdf:Statement with its confidence, which does not assert it."""
+    rdf_format, media = graph_format(job["accept"], job["format"])
+    quads = [quad for number, triple in enumerate(triples) for quad in triple_quads(triple, number)]
+    return Reply(serialize(quads, format=rdf_format) or b"", media)
 
 
 def _exact(context: WorkerContext, job: Job, reason: str) -> Reply:
@@ -160,10 +178,10 @@ def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
 def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
     parsed_query(context, job["query"])
-    return Reply(as_json(context.engine.explain(job["query"], job["entity"], mode=job["mode"])))
+    return Reply(as_json(context.engine.explain(job["query"], job["entity"] or job["row"], mode=job["mode"])))
 
 
-def entity_page(engine: Engine, name: str, limit: int) -> EntityPage:
+def entity_page(engine: Engine | ExactEngine, name: str, limit: int) -> EntityPage:
     """Return what the graph knows about an entity, with at most `limit` neighbours for each relation."""
     graph, names = engine.graph, engine.names
     number = names.resolve(name)
@@ -187,7 +205,7 @@ def _neighbours(names: EntityNames, edges: tuple[Ids, Ids], inverse: int, limit:
     return neighbours
 
 
-def _literals(engine: Engine, number: int) -> list[LiteralValue]:
+def _literals(engine: Engine | ExactEngine, number: int) -> list[LiteralValue]:
     name = engine.graph.entities.name(number)
     if name.startswith("_:"):
         return []

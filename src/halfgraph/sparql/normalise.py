@@ -136,7 +136,7 @@ class _Normaliser:
                 case tree.Filter(constraint=tree.Exists() as some):
                     self.add(items, scope, some.group)
                 case tree.Filter():
-                    items += (self.condition(part, element.span) for part in _conjuncts(element.constraint))
+                    items += (self.condition(part, element.span) for part in conjuncts(element.constraint))
                 case tree.Values():
                     items.append(self.values(element))
 
@@ -213,9 +213,10 @@ def _flattened(group: tree.Group) -> list[tree.Element]:
     return elements
 
 
-def _conjuncts(expression: tree.Expression) -> Iterator[tree.Expression]:
+def conjuncts(expression: tree.Expression) -> Iterator[tree.Expression]:
+    """Yield the conditions that && joins."""
     if isinstance(expression, tree.Operation) and expression.rest[0][0] == "&&":
         for part in (expression.first, *(operand for _, operand in expression.rest)):
-            yield from _conjuncts(part)
+            yield from conjuncts(part)
     else:
         yield expression

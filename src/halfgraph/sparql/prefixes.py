@@ -21,6 +21,8 @@ COMMON = {
     "dbr": "http://dbpedia.org/resource/",
     "wd": "http://www.wikidata.org/entity/",
     "wdt": "http://www.wikidata.org/prop/direct/",
+    "wikibase": "http://wikiba.se/ontology#",
+    "bd": "http://www.bigdata.com/rdf#",
     "fb": "http://rdf.freebase.com/ns/",
 }
 

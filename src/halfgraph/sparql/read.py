@@ -1,7 +1,7 @@
 """Read a SPARQL text: parsed, checked, and translated to the query that it asks of a graph."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -9,6 +9,7 @@ from halfgraph.errors import SparqlError
 from halfgraph.graph.folder import Graph
 from halfgraph.query.tree import Query
 from halfgraph.sparql.filters import as_group, conditions, split_tests
+from halfgraph.sparql.label_service import with_labels
 from halfgraph.sparql.normalise import Among, Items, Test, Without, is_internal, normalise, variables_of
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import Prefixes
@@ -45,6 +46,7 @@ class Reading:
     variables: Mapping[str, Query]  # the node of each variable; blank nodes are _:b or [1], middles of paths /0.1
     tests: Group = field(default_factory=lambda: Group(()))  # patterns on the target that only the store can test
     conditions: Group = field(default_factory=lambda: Group(()))  # all that the store can decide about the target
+    is_single: bool = True  # whether no other variable is selected
 
 
 def request_of(text: str, graph: Graph) -> Request:
@@ -55,7 +57,8 @@ def request_of(text: str, graph: Graph) -> Request:
 
 @lru_cache(maxsize=256)
 def _request(text: str, namespaces: tuple[tuple[str, str], ...], base: str) -> Request:
-    request = parse(text, Prefixes(dict(namespaces), base))
+    parsed = parse(text, Prefixes(dict(namespaces), base))
+    request = replace(parsed, tree=with_labels(parsed.tree))
     refuse_forbidden(request.tree, request.source)
     return request
 
@@ -82,7 +85,8 @@ def translate(request: Request, graph: Graph) -> Reading:
             patterns, tests = split_tests(items, target, graph)
             nodes = translator.nodes(patterns, target)
             if set(selected) <= set(nodes):
-                return _reading(select, nodes, target, tests, conditions(patterns, tests, target))
+                reading = _reading(select, nodes, target, tests, conditions(patterns, tests, target))
+                return replace(reading, is_single=len(selected) == 1)
         except SparqlError as error:
             if len(selected) == 1:
                 raise

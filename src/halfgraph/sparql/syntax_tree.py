@@ -213,7 +213,7 @@ class Update(SyntaxNode):
 
 
 Query = Select | Ask | Construct | Describe
-_LEAVES = (Variable, Iri, BlankNode, Literal)
+LEAVES = (Variable, Iri, BlankNode, Literal)
 
 
 def walk(node: object) -> Iterator[SyntaxNode]:
@@ -223,7 +223,7 @@ def walk(node: object) -> Iterator[SyntaxNode]:
         part = todo.pop()
         if isinstance(part, SyntaxNode):
             yield part
-            if not isinstance(part, _LEAVES):
+            if not isinstance(part, LEAVES):
                 todo.extend(value for value in reversed(vars(part).values()) if isinstance(value, (SyntaxNode, tuple)))
         elif isinstance(part, tuple):
             todo.extend(reversed(part))

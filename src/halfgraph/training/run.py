@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from halfgraph.errors import FolderError
+from halfgraph.errors import EmptyGraph, FolderError
 from halfgraph.graph import files
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.manifest import check_file
@@ -61,6 +61,9 @@ def start(
     Return the graph to train on: one without a split gets validation triples, unless a workload has drawn its questions
     from all triples.
     """
+    if not graph.train.triple_count:
+        problem = "has no triple between two entities, so there is nothing to learn"
+        raise EmptyGraph(problem, path=graph.path, advice="Exact answers come from: halfgraph query GRAPH SPARQL")
     if out.exists():
         if not resume:
             advice = "Remove it, pass --resume to continue it, or choose another --out."
