@@ -72,6 +72,10 @@ class Engine:
         index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
         return cls(graph, index, view, time_limit, LinkModels.load(run, graph), missing)
 
+    def __repr__(self) -> str:
+        modes = ", ".join(self.predictors.available)
+        return f"Engine({self.graph!r}, view {self.view}: {self.known.triple_count:,} known triples; modes {modes})"
+
     @cached_property
     def templates(self) -> Templates:
         return Templates(self.graph)

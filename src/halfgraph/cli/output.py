@@ -105,8 +105,8 @@ class ProgressDisplay:
 
 @contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[ProgressDisplay]:
-    """Display of progress on stderr; it shows nothing if quiet or if stderr is no terminal."""
-    if quiet or not sys.stderr.isatty():
+    """Display of progress on stderr; it shows nothing if quiet, or without a terminal or notebook."""
+    if quiet or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield ProgressDisplay(None)
         return
     from rich.console import Console

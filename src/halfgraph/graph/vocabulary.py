@@ -62,6 +62,9 @@ class Vocabulary:
     def __len__(self) -> int:
         return len(self.names)
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
     def __contains__(self, name: str) -> bool:
         return self.find(name) is not None
 
