@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Argument, Exit, Option
 
 from halfgraph.cli.options import GraphFolder, Json, Missing, RunFolder, RunGraph, View
-from halfgraph.cli.output import note, print_answers, print_json, print_table, print_turtle, print_witness
+from halfgraph.cli.output import (
+    draw_explanation,
+    note,
+    print_answers,
+    print_json,
+    print_table,
+    print_turtle,
+    print_witness,
+)
 from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError, UnknownName
 from halfgraph.prediction.modes import Mode
 
@@ -74,7 +82,6 @@ def _print_rows(request: "Request", store: "GraphStore", notes: list[str], top: 
     """Print how a SELECT query is read, and its exact rows."""
     from halfgraph.answering.cells import to_json
     from halfgraph.answering.entity_names import EntityNames
-    from halfgraph.answering.reasons import why_not_predicted
     from halfgraph.answering.schema import Answers
     from halfgraph.sparql.prefixes import Prefixes
     from halfgraph.sparql.read import translate
@@ -86,9 +93,8 @@ def _print_rows(request: "Request", store: "GraphStore", notes: list[str], top: 
     answers = Answers(rows.variables, EntityNames(graph).known(rows), [])
     try:
         reading = _describe(request, translate(request, graph), graph)
-    except (SparqlError, UnknownName) as error:
-        is_said = isinstance(error, UnknownName) and str(error) in notes
-        reading = {} if is_said else {"note": f"Cannot be drawn: {why_not_predicted(error, store, has_rows=True)}"}
+    except (SparqlError, UnknownName):
+        reading = _describe_rows(request, store)
     if json:
         drawn = {name: value for name, value in reading.items() if name != "drawing"}
         known = [to_json(one.row) for one in answers.known]
@@ -123,6 +129,21 @@ def _print_triples(quads: "list[Quad]", graph: "Graph", notes: list[str], json: 
     }
     print_turtle((serialize(triples, format=RdfFormat.TURTLE, prefixes=prefixes) or b"").decode())
     note(f"{len(triples):,} triple{'s' * (len(triples) != 1)}")
+
+
+def _describe_rows(request: "Request", store: "GraphStore") -> dict[str, Any]:
+    """Describe a query that is no query tree: a drawing of its first branch and the conditions for the store."""
+    from halfgraph.answering.entity_names import EntityNames
+    from halfgraph.answering.row_answers import RowAnswers
+    from halfgraph.answering.row_engine import RowEngine
+    from halfgraph.sparql.row_reading import read_rows
+
+    try:
+        reading = read_rows(request, store.graph)
+    except (SparqlError, UnknownName):  # nothing to draw; unknown names are told as warnings
+        return {}
+    explanation = RowEngine(RowAnswers(None, store, EntityNames(store.graph))).explanation(reading)
+    return {"conditions": list(explanation.conditions), "drawing": "\n".join(draw_explanation(explanation))}
 
 
 def _describe(request: "Request", reading: "Reading", graph: "Graph") -> dict[str, Any]:
