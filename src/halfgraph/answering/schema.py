@@ -120,7 +120,7 @@ class Answers:
         return frame_of(self)
 
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
-        """Return variables and known rows as in SPARQL's JSON results.
+        """Return variables and known rows as in SPARQL's JSON results, without predicted cells.
 
         `annotate` adds the predicted rows, and the columns ?_score, ?_confidence and ?_source to all.
         """
@@ -182,7 +182,7 @@ def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str],
 
 
 def _terms(row: Mapping[str, Cell]) -> dict[str, Term]:
-    return {name: cell.term() for name, cell in row.items()}
+    return {name: cell.term() for name, cell in row.items() if cell.confidence is None}
 
 
 def _annotations(answer: PredictedAnswer) -> dict[str, Term]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import typer
 
 from halfgraph import __version__
-from halfgraph.cli.ask import ask, query
+from halfgraph.cli.ask import ask
 from halfgraph.cli.calibrate import calibrate
 from halfgraph.cli.demo import demo
 from halfgraph.cli.doctor import doctor
@@ -16,6 +16,7 @@ from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_, stats
 from halfgraph.cli.mcp import mcp
 from halfgraph.cli.output import note
+from halfgraph.cli.query import query
 from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.serve import serve
 from halfgraph.cli.train import train

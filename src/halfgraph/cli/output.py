@@ -134,7 +134,7 @@ def print_answers(answers: "Answers", short: Callable[[str], str], *, heads: boo
     if answers.explanation.empty is not None:
         note("", *_why_empty(answers.explanation.empty))
     if answers.explanation.nodes:
-        note("", *_drawing(answers.explanation, heads), *answers.explanation.conditions)
+        note("", *draw_explanation(answers.explanation, heads), *answers.explanation.conditions)
     note(*answers.notes)
 
 
@@ -176,10 +176,12 @@ def _why_empty(empty: "EmptyReason") -> list[str]:
     return [*lines, f"Without this the query has {count:,} answer{'s' * (count != 1)}: {labels}"]
 
 
-def _drawing(explanation: "Explanation", heads: bool) -> list[str]:
+def draw_explanation(explanation: "Explanation", heads: bool = False) -> list[str]:
     """Draw the query as a tree from its answer to its anchors, with the attention weight of each path."""
     from halfgraph.query.rendering import indent_branches
 
+    if not explanation.nodes:
+        return []
     nodes = {node.id: node for node in explanation.nodes}
     target = next((node for node in explanation.nodes if node.role == "target"), explanation.nodes[0])
     drawn: set[int] = set()

@@ -53,6 +53,7 @@ class AskRequest(Parameters):
     top: int = Field(10, ge=1, le=1000, description="Maximum number of predicted answers.")
     min_confidence: float | None = Field(None, ge=0, le=1, description="Leave out predictions below this confidence.")
     mode: Mode | None = Field(None, description="Prediction mode; by default the first of /api/info.")
+    fill: bool = Field(False, description="Fill empty cells of OPTIONAL parts with their most likely value.")
 
 
 class ExplainRequest(Parameters):

@@ -171,7 +171,7 @@ def ask(context: WorkerContext, job: Job) -> Reply:
 
 
 def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
-    options = {"mode": job["mode"], "min_confidence": job["min_confidence"]}
+    options = {"mode": job["mode"], "min_confidence": job["min_confidence"], "fill": job.get("fill", False)}
     return context.engine.ask(job["query"], job["top"], **options, explain=explain)
 
 
