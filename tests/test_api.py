@@ -146,6 +146,16 @@ def test_choices_reach_the_import(tmp_path):
     assert (set(graph.types.names), graph.namer.base) == ({"T", "U"}, "http://b.org/")
 
 
+def test_a_run_is_resumed_only_when_this_is_asked_for(graph, tmp_path):
+    few = {"steps": 2, "dim": 8, "heads": 2}
+    halfgraph.train(graph, tmp_path / "run", **few)
+    before = (tmp_path / "run" / "model.safetensors").read_bytes()
+    with pytest.raises(halfgraph.HalfgraphError, match="pass resume to continue it"):
+        halfgraph.train(graph, tmp_path / "run", **few)
+    halfgraph.train(graph, tmp_path / "run", **few, resume=True)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == before
+
+
 def test_training_shows_a_bar_in_a_terminal_and_nothing_otherwise(graph, tmp_path, capsys, monkeypatch):
     halfgraph.train(graph, tmp_path / "quiet", steps=2, dim=8, heads=2)
     assert capsys.readouterr().err == ""

@@ -149,21 +149,22 @@ def train(
     recipe: str = "default",
     seed: int = 0,
     patience: int = Budget.patience,
+    resume: bool = False,
     progress: bool = True,
     **settings: Any,
 ) -> Engine:
     """Train a model in a new run folder, for five minutes by default, and load it.
 
     If the graph has no split, 5 % of its triples are held out to fit confidence on; they still count as known answers.
-    `progress` shows a bar in a terminal or notebook. `settings` are those of `halfgraph train --set`, such as dim=64,
-    heads=4 or learning_rate=0.01: the fields of `halfgraph.model.architecture.Architecture` and
-    `halfgraph.training.recipe.Recipe`.
+    `resume` continues an interrupted run with the same settings. `progress` shows a bar in a terminal or notebook.
+    `settings` are those of `halfgraph train --set`, such as dim=64, heads=4 or learning_rate=0.01: the fields of
+    `halfgraph.model.architecture.Architecture` and `halfgraph.training.recipe.Recipe`.
     """
     _require_graph(graph)
     out, chosen = Path(out), training_settings(model, recipe, settings)
     model_minutes, link_seconds = time_for_links(5.0 if steps is None and minutes is None else minutes)
     budget = Budget(steps, model_minutes, patience=patience)
-    graph = start(out, graph, chosen.sections(), seed, resume=False)
+    graph = start(out, graph, chosen.sections(), seed, resume=resume)
     validate = validator(validation_questions(graph, None, seed))
     encoder = new_encoder(chosen.architecture, graph, seed, "cpu")
     names: dict[str, Any] = {"name": chosen.model, "seed": seed, "validate": validate}
