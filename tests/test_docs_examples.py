@@ -83,4 +83,4 @@ def test_the_example_of_an_agent_runs(names: dict[str, Any], capfd: pytest.Captu
     search, answers, reason = capfd.readouterr().out.splitlines()
     assert "Los_Angeles_Dodgers_1963" in search
     assert answers.count("'status': 'known'") > 10  # some of the 40 are held out
-    assert "player0 is known" in reason
+    assert "'verdict': 'player0 is " in reason
