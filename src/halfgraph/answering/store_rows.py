@@ -17,7 +17,7 @@ from halfgraph.answering.schema import Cell, KnownAnswer, NamedEntity
 from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProcess
 from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit, UnknownName
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.store import open_store, store_folder
+from halfgraph.graph.store import open_store, store_errors, store_folder, store_path
 from halfgraph.graph.types import UNTYPED
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql.prefixes import Prefixes
@@ -122,7 +122,8 @@ class GraphStore:
 
     def _json(self, query: Select | Ask, limit: float | None) -> Any:
         text = write(query)
-        return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
+        with store_errors(store_path(self.graph, self.view)):
+            return json.loads(query_json(self.local, text) if limit is None else self.timed.query_json(text, limit))
 
     def rows(self, query: Select) -> Rows:
         results = self._json(query, self.time_limit)
@@ -135,7 +136,8 @@ class GraphStore:
         """
         if self.time_limit is not None:
             return None
-        table = query_json(self.local, text, QueryResultsFormat.TSV).decode()
+        with store_errors(store_path(self.graph, self.view)):
+            table = query_json(self.local, text, QueryResultsFormat.TSV).decode()
         lines = table.split("\n")[1:-1]
         is_simple = "\\" not in table and all(line[:1] == "<" and line[-1:] == ">" for line in lines)
         return [line[1:-1] for line in lines] if is_simple else None

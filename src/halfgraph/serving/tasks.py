@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +13,9 @@ from halfgraph.answering.engine import Engine
 from halfgraph.answering.schema import Answers
 from halfgraph.answering.store_rows import EntityNames
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
-from halfgraph.errors import InputError, UnknownName
+from halfgraph.errors import FolderError, InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
+from halfgraph.graph.store import store_errors, store_path
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import Problem, Reply, as_json, problem_of
@@ -33,6 +35,7 @@ from halfgraph.sparql.syntax_tree import (
     select,
 )
 from halfgraph.sparql.writer import write
+from halfgraph.training.run_folder import read_provenance
 
 NOTE = "X-Halfgraph-Note"
 CUT = "X-Halfgraph-Cut"  # says that there is more than the limit
@@ -50,24 +53,35 @@ class WorkerContext:
 Job = Mapping[str, Any]
 
 
-def open_context(load: Callable[[], Engine], limits: Limits) -> tuple[dict[str, Any], Handler]:
-    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
+def open_context(
+    load: Callable[[], Engine], limits: Limits, run: Path, served: str | None = None
+) -> tuple[dict[str, Any], Handler]:
+    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler.
+
+    `served` says which graph and run the server has had from its start; FolderError is raised for another one.
+    """
     import torch
 
     torch.set_num_threads(1)
     engine = load()
+    found = f"{engine.graph.fingerprint} {read_provenance(run).get('begun')}"
+    if served not in (None, found):
+        problem = "and its graph have been replaced since the server was started"
+        raise FolderError(run, problem, advice="Restart the server.")
     assert engine.store.local is not None
     if engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
-    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
+    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out, "served": found}
     return {**graph, "modes": engine.predictors.available}, lambda job: handle(context, job)
 
 
 def handle(context: WorkerContext, job: Job) -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
+    engine = context.engine
     try:
-        reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
+        with store_errors(store_path(engine.graph, engine.view)):
+            reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
