@@ -1,7 +1,7 @@
 """Let each write of a command fail once, by a library that is loaded before the system's (failing_writes.c).
 
-`outcomes` starts this file as a program with that library: it runs a command again and again, each time in a new process
-and in a fresh copy of a folder, and prints what came of it as a line of JSON.
+`outcomes` starts this file as a program with that library: it runs a command again and again, each time in a new
+process and in a fresh copy of a folder, and prints what came of it as a line of JSON.
 """
 
 import errno
