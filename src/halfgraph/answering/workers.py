@@ -120,7 +120,7 @@ def _serve(link: socket.socket) -> None:
         load, memory = pickle.loads(_receive(link).body)
         try:
             ready, handle = load()
-        except HalfgraphError as error:
+        except (HalfgraphError, OSError) as error:  # OSError: a folder that is removed meanwhile
             _send(link, Message({"error": str(error)}))
             return
         if memory is not None:

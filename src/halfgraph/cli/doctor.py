@@ -12,17 +12,23 @@ from halfgraph.cli.output import note, print_json, print_table
 def doctor(
     folder: Annotated[Path, Argument(metavar="FOLDER", help="Folder of a run, a graph or a workload.")],
     verify: Annotated[bool, Option("--verify", help="Read large files completely too.")] = False,
+    renew: Annotated[
+        bool, Option("--renew", help="Trust the files as they are: write their checksums to manifest.json again.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the files of a run, graph or workload.
 
     Of a run, its graph is checked too. Exits with 1 if a file is damaged. Without --verify, files above 64 MB are
-    checked by their size and beginning.
+    checked by their size and beginning. After you have changed a file by hand, --renew accepts the change.
 
     Example: halfgraph doctor demo/run --verify
     """
     from halfgraph.graph.inspection import inspect
+    from halfgraph.graph.inspection import renew as write_again
 
+    if renew:
+        write_again(folder)
     files = list(inspect(folder, whole=verify))
     damaged = [file for file in files if file.problem]
     if json:

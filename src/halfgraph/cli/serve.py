@@ -65,13 +65,19 @@ def serve(
         note(f"halfgraph: opening {run} ...")
         load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
-        context = partial(_context, pool, run, view, limits, rules)
+        context = partial(_context, pool, load, run, view, limits, rules)
         announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
         run_server(pool, context, limits, listener, log, announce)
 
 
 def _context(
-    workers: "WorkerPool", run: Path, view: str, limits: "Limits", rules: "AccessRules", ready: dict[str, Any]
+    workers: "WorkerPool",
+    load: "partial[tuple[dict[str, Any], Handler]]",
+    run: Path,
+    view: str,
+    limits: "Limits",
+    rules: "AccessRules",
+    ready: dict[str, Any],
 ) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
     from halfgraph.graph.folder import Graph
@@ -82,12 +88,18 @@ def _context(
     graph = Graph.open(ready["graph"])
     if held_out := ready["held_out"]:  # the run's own reader would import torch
         graph = graph.with_held_out(held_out["count"], held_out["seed"])
+    workers.load = partial(load, served=ready["served"])  # so that later workers open the same
     described = info(graph, run, view, ready["modes"], limits)
     return AppContext(workers, limits, Completion.of(graph, view), described, rules, (str(run), ready["graph"]))
 
 
 def open_worker(
-    run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
+    run: Path,
+    graph: Path | None,
+    view: str,
+    limits: "Limits",
+    missing: float | None = None,
+    served: str | None = None,
 ) -> "tuple[dict[str, Any], Handler]":
     """Open a run, or a graph without one, in a worker process."""
     from halfgraph.answering.exact_engine import ExactEngine
@@ -96,5 +108,5 @@ def open_worker(
     from halfgraph.serving.tasks import open_context
 
     if (run / DESCRIPTION).is_file():
-        return open_context(lambda: ExactEngine(Graph.open(run), view), limits)
-    return open_context(partial(load, run, graph, view, missing=missing), limits)
+        return open_context(lambda: ExactEngine(Graph.open(run), view), limits, None, served)
+    return open_context(partial(load, run, graph, view, missing=missing), limits, run, served)

@@ -101,8 +101,9 @@ class Completion:
         """Index the names of a graph; degrees are those of a view."""
         edges = graph.view(view)
         uses = np.bincount(edges.relations // 2, minlength=len(graph.relations)) // 2
-        entities = CompletionIndex.of(graph.entities, "entity", edges.degrees())
-        relations = CompletionIndex.of(graph.relations, "relation", uses.astype(np.int64))
+        # Copies: a mapped file that is cut while the server runs would end it.
+        entities = CompletionIndex.of(graph.entities.copy(), "entity", edges.degrees())
+        relations = CompletionIndex.of(graph.relations.copy(), "relation", uses.astype(np.int64))
         return cls(graph, Prefixes.of(graph), (entities, relations))
 
     def complete(self, text: str, what: str, limit: int) -> list[CompletionItem]:
