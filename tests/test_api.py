@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import halfgraph
+from halfgraph.graph.manifest import write_manifest
 from small_runs import people
 
 QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
@@ -90,7 +91,7 @@ def test_a_run_whose_graph_has_moved_says_what_to_pass(run, graph, tmp_path):
     shutil.copytree(run, other)
     provenance = json.loads((other / "provenance.json").read_text())
     (other / "provenance.json").write_text(json.dumps(provenance | {"graph_path": str(tmp_path / "gone")}))
-    (other / "manifest.json").unlink()
+    write_manifest(other)
     with pytest.raises(halfgraph.HalfgraphError, match="Pass its folder as graph"):
         halfgraph.load(other)
     assert halfgraph.load(other, graph.path).ask(QUERY).predicted

@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 from command_line import FEW, Outcome, Run, command
 from halfgraph.evaluation.results import TYPES
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import write_manifest
 from halfgraph.training.run_folder import MODEL, load_tensors, save_tensors
 from query_files import SMALL, published, sampled, some_queries, split_graph, write_lines
 
@@ -247,7 +248,7 @@ def test_a_graph_that_has_moved_is_asked_for(run: Run, made: Path, tmp_path: Pat
         (moved / path.name).write_bytes(path.read_bytes())
     said = json.loads((moved / "provenance.json").read_text())
     (moved / "provenance.json").write_text(json.dumps(said | {"graph_path": "/nowhere/g"}))
-    (moved / "manifest.json").unlink()
+    write_manifest(moved)
     outcome = run("evaluate", "moved", "--workload", "w")
     assert outcome.code == 1
     assert "moved: was trained on /nowhere/g, which is not there. Pass --graph FOLDER" in outcome.err

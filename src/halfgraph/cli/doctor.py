@@ -14,20 +14,24 @@ def doctor(
         Path | None, Argument(metavar="FOLDER", help="Folder of a run, a graph or a workload.", show_default=False)
     ] = None,
     verify: Annotated[bool, Option("--verify", help="Read large files completely too.")] = False,
+    renew: Annotated[
+        bool, Option("--renew", help="Trust the files as they are: write their checksums to manifest.json again.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Check the installation, or a run, graph or workload.
 
     Without a folder: versions, the machine, missing optional packages and what they are for, and a self-test of a few
     seconds. With a folder: its files against their checksums; of a run, its graph is checked too. Exits with 1 if a
-    file is damaged. Without --verify, files above 64 MB are checked by their size and beginning.
+    file is damaged. Without --verify, files above 64 MB are checked by their size and beginning. After you have changed
+    a file by hand, --renew accepts the change.
 
     Example: halfgraph doctor demo/run --verify
     """
     if folder is None:
         _check_installation(json)
     else:
-        _check_folder(folder, verify, json)
+        _check_folder(folder, verify, renew, json)
 
 
 def _check_installation(json: bool) -> None:
@@ -44,9 +48,12 @@ def _check_installation(json: bool) -> None:
     print_table("Self-test", ["", ""], [("passed", self_test())])
 
 
-def _check_folder(folder: Path, verify: bool, json: bool) -> None:
+def _check_folder(folder: Path, verify: bool, renew: bool, json: bool) -> None:
     from halfgraph.graph.inspection import inspect
+    from halfgraph.graph.inspection import renew as write_again
 
+    if renew:
+        write_again(folder)
     files = list(inspect(folder, whole=verify))
     damaged = [file for file in files if file.problem]
     if json:

@@ -5,14 +5,13 @@ import importlib.util
 import signal
 import sys
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Option
 
 from halfgraph.cli.options import Missing, RunFolder, RunGraph, View
 from halfgraph.cli.output import note
-from halfgraph.cli.serve import load_engine, served_graph
+from halfgraph.cli.serve import open_worker, served_graph
 from halfgraph.errors import MissingPackage
 
 if TYPE_CHECKING:
@@ -55,31 +54,28 @@ def mcp(
 
     limits = Limits(time=time_limit, rows=rows, memory=memory, workers=1)
     listener = None if http is None else listening(HOST, http)
-    load = partial(_open_worker, run, graph, view, limits, missing)
+    load = partial(open_worker, run, graph, view, limits, missing, for_agents=True)
     pool = WorkerPool(load, size=1, queue=limits.queue, seconds=time_limit, memory=memory, spare=0)
     where = "stdio" if listener is None else f"{address(listener)}{PATH[1:]}"
     ready = partial(note, f"halfgraph: {run} is ready at {where}")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    asyncio.run(serve(pool, partial(_server, pool, view, limits, characters), listener, ready))
+    asyncio.run(serve(pool, partial(_server, pool, load, view, limits, characters), listener, ready))
 
 
 def _server(
-    workers: "WorkerPool", view: str, limits: "Limits", characters: int, ready: dict[str, Any]
+    workers: "WorkerPool",
+    load: "partial[tuple[dict[str, Any], Handler]]",
+    view: str,
+    limits: "Limits",
+    characters: int,
+    ready: dict[str, Any],
 ) -> "MCPServer[Any]":
     """Return the server, after the worker has opened the run and its graph."""
     from halfgraph.serving.completion import Completion
     from halfgraph.serving.mcp_server import AgentTools, server_of
 
     graph = served_graph(ready)
+    workers.load = partial(load, served=ready["served"])  # so that later workers open the same
     tools = AgentTools(workers, Completion.of(graph, view), limits, characters)
     counts = graph.description["counts"]
     return server_of(tools, f"{graph.path.name}: {counts['entities']:,} entities, {counts['relations']:,} relations")
-
-
-def _open_worker(
-    run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
-) -> "tuple[dict[str, Any], Handler]":
-    """Open a run, or a graph without one, in a worker process."""
-    from halfgraph.serving.agent_tasks import open_agent_context
-
-    return open_agent_context(partial(load_engine, run, graph, view, missing), limits)

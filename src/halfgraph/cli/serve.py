@@ -70,7 +70,7 @@ def serve(
         _tell(log, f"opening {run} ...")
         load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
-        context = partial(_context, pool, run, view, limits, rules)
+        context = partial(_context, pool, load, run, view, limits, rules)
         announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
         run_server(pool, context, limits, listener, log, announce)
 
@@ -86,7 +86,13 @@ def _tell(log: str, text: str) -> None:
 
 
 def _context(
-    workers: "WorkerPool", run: Path, view: str, limits: "Limits", rules: "AccessRules", ready: dict[str, Any]
+    workers: "WorkerPool",
+    load: "partial[tuple[dict[str, Any], Handler]]",
+    run: Path,
+    view: str,
+    limits: "Limits",
+    rules: "AccessRules",
+    ready: dict[str, Any],
 ) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
     from halfgraph.serving.api import AppContext
@@ -94,6 +100,7 @@ def _context(
     from halfgraph.serving.description import info
 
     graph = served_graph(ready)
+    workers.load = partial(load, served=ready["served"])  # so that later workers open the same
     described = info(graph, run, view, ready["modes"], limits)
     return AppContext(workers, limits, Completion.of(graph, view), described, rules, (str(run), ready["graph"]))
 
@@ -107,20 +114,31 @@ def served_graph(ready: dict[str, Any]) -> "Graph":
 
 
 def open_worker(
-    run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
+    run: Path,
+    graph: Path | None,
+    view: str,
+    limits: "Limits",
+    missing: float | None = None,
+    served: str | None = None,
+    *,
+    for_agents: bool = False,
 ) -> "tuple[dict[str, Any], Handler]":
-    """Open a run, or a graph without one, in a worker process."""
-    from halfgraph.serving.tasks import open_context
+    """Open a run, or a graph without one, in a worker process, with the tasks of the server or those for agents."""
+    from halfgraph.graph.folder import DESCRIPTION
+    from halfgraph.serving.agent_tasks import AGENT_TASKS
+    from halfgraph.serving.tasks import TASKS, open_context
 
-    return open_context(partial(load_engine, run, graph, view, missing), limits)
+    trained = None if (run / DESCRIPTION).is_file() else run
+    load = partial(_load_engine, trained, run if trained is None else graph, view, missing)
+    return open_context(load, limits, trained, served, AGENT_TASKS if for_agents else TASKS)
 
 
-def load_engine(run: Path, graph: Path | None, view: str, missing: float | None) -> "Engine | ExactEngine":
-    """Load the engine of a run, or one without predictions if the folder is a graph."""
+def _load_engine(run: Path | None, graph: Path | None, view: str, missing: float | None) -> "Engine | ExactEngine":
     from halfgraph.answering.exact_engine import ExactEngine
     from halfgraph.api import load
-    from halfgraph.graph.folder import DESCRIPTION, Graph
+    from halfgraph.graph.folder import Graph
 
-    if (run / DESCRIPTION).is_file():
-        return ExactEngine(Graph.open(run), view)
-    return load(run, graph, view, missing=missing)
+    if run is not None:
+        return load(run, graph, view, missing=missing)
+    assert graph is not None
+    return ExactEngine(Graph.open(graph), view)

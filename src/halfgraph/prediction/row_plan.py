@@ -4,9 +4,9 @@ Variables that are not selected and hang on one other variable are folded into a
 What remains is a table with the selected variables and those that connect them.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 from halfgraph.prediction.factors import ClassFactor, Factor, Fold, GivenFactor, LinkFactor, sort_key
 from halfgraph.prediction.path_scores import reverse
@@ -45,9 +45,13 @@ class RowPlan:
     def patterns(self) -> tuple[LinkPattern | TypePattern | Given, ...]:
         return (*self.links, *self.types, *self.givens)
 
-    def degrees(self) -> Counter[str]:
-        """Count the patterns of each variable."""
-        return Counter(name for pattern in self.patterns for name in set(pattern_variables(pattern)))
+    @property
+    def given_only(self) -> frozenset[str]:
+        """The variables that only given rows have."""
+        patterns: list[Pattern] = [*self.links, *self.types]
+        asked = {name for pattern in patterns for name in pattern_variables(pattern)}
+        given = {name for pattern in self.givens for name in pattern.variables}
+        return frozenset(given - asked - set(self.factors))
 
 
 def domains_of(conjunction: Conjunction, stated: Mapping[str, Domain]) -> dict[str, Domain]:
@@ -112,13 +116,22 @@ class _Builder:
                 case Given((name,)) if name in self.factors:
                     self._read_values(name, [row[0] for row in pattern.rows])
                 case Given():
-                    self.givens.append(pattern)
+                    self._read_given(pattern, asked)
                 case Exclusion():
                     self.exclusions.append(pattern)
 
     def _read_values(self, name: str, values: list[Value]) -> None:
         if None not in values:
             self.factors[name].add(GivenFactor(frozenset(value for value in values if isinstance(value, int))))
+
+    def _read_given(self, given: Given, asked: set[str]) -> None:
+        """Add given rows; those that share a variable which no other pattern has are joined."""
+        for other in self.givens:
+            if set(given.variables).intersection(other.variables) - asked:
+                self.givens.remove(other)
+                return self._read_given(_joined(other, given), asked)
+        self.givens.append(given)
+        return None
 
     def _read_link(self, pattern: LinkPattern) -> None:
         source, path, target = pattern.source, pattern.path, pattern.target
@@ -184,6 +197,22 @@ class _Builder:
         factors = {name: frozenset(factors) for name, factors in self.factors.items()}
         rest = tuple(self.links), tuple(self.types), tuple(self.givens), tuple(self.exclusions), tuple(self.exists)
         return RowPlan(variables, self.domains, factors, *rest)
+
+
+def _joined(first: Given, second: Given) -> Given:
+    """Return the given rows that agree with both; None agrees with any value."""
+    further = [column for column, name in enumerate(second.variables) if name not in first.variables]
+    shared = [
+        (first.variables.index(name), column) for column, name in enumerate(second.variables) if name in first.variables
+    ]
+    rows: dict[tuple[Value, ...], None] = {}
+    for row, other in product(first.rows, second.rows):
+        if all(row[left] is None or other[right] in (None, row[left]) for left, right in shared):
+            merged = list(row)
+            for left, right in shared:
+                merged[left] = other[right] if row[left] is None else row[left]
+            rows[(*merged, *(other[column] for column in further))] = None
+    return Given((*first.variables, *(second.variables[column] for column in further)), tuple(rows))
 
 
 def _is_backwards(pattern: LinkPattern) -> bool:

@@ -7,7 +7,6 @@ far, times an estimate of what is still to come.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -48,9 +47,8 @@ class RowSearch:
     factors: Factors
     _bases: dict[str, Scores | None] = field(default_factory=dict)
 
-    @cached_property
-    def patterns(self) -> PatternScores:
-        return PatternScores(self.factors.paths, self.plan.domains)
+    _patterns_by_bound: dict[frozenset[str], PatternScores] = field(default_factory=dict)
+    _given_only: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> Facts:
@@ -58,11 +56,18 @@ class RowSearch:
 
     def rows(self, bound: Mapping[str, int]) -> PartialRows:
         """Return the best rows, given values of some variables; those of known facts alone too."""
+        self._given_only = self.plan.given_only - set(bound)
         tables = [self._run(bound, first) for first in self._starts(bound)]
         if len(tables) == 1:
             return tables[0]
         table = concatenate(tables)
         return table.take(np.sort(distinct_keys(list(table.columns.values()))[0]))
+
+    @property
+    def patterns(self) -> PatternScores:
+        """Scores of patterns, given which variables only given rows can bind."""
+        new = PatternScores(self.factors.paths, self.plan.domains, self._given_only)
+        return self._patterns_by_bound.setdefault(self._given_only, new)
 
     def _run(self, bound: Mapping[str, int], first: str | None) -> PartialRows:
         done = set(bound)
@@ -170,7 +175,7 @@ class RowSearch:
     def _generates(self, given: Given, name: str) -> bool:
         """Whether a variable can be bound by given rows: none allows any value, unless no other pattern has it."""
         column = given.variables.index(name) if name in given.variables else -1
-        alone = all(isinstance(own, Given) for own in self._patterns(name)) and name not in self.plan.factors
+        alone = name in self._given_only
         return column >= 0 and (alone or all(row[column] is not None for row in given.rows))
 
     def _settle(self, table: PartialRows, patterns: Iterable[Pattern], done: set[str]) -> PartialRows:

@@ -20,6 +20,7 @@ from halfgraph.prediction.lineage import (
 from halfgraph.prediction.partial_rows import UNBOUND
 from halfgraph.prediction.path_scores import reverse
 from halfgraph.prediction.path_ways import MOST_ENTITIES, PathWays
+from halfgraph.prediction.row_binding import bind, needed_rows
 from halfgraph.prediction.row_plan import RowPlan, plan_rows
 from halfgraph.prediction.row_search import RowSearch
 from halfgraph.query.rows import (
@@ -30,6 +31,7 @@ from halfgraph.query.rows import (
     Relation,
     Term,
     TypePattern,
+    Value,
     pattern_variables,
 )
 
@@ -70,6 +72,7 @@ class ConjunctionRows:
     conjunction: Conjunction
     plan: RowPlan
     search: RowSearch
+    is_folded: bool  # whether not all values of all variables can be tried
     _inner: dict[tuple[Conjunction, frozenset[str]], "ConjunctionRows"] = field(default_factory=dict)
 
     @classmethod
@@ -80,18 +83,32 @@ class ConjunctionRows:
         kept = frozenset(kept)
         plan = plan_rows(conjunction, kept, context.domains, fold=False)
         free = [name for name in plan.factors if name not in kept]
-        if fold and context.facts.count ** len(free) > MOST_WAYS:
+        is_folded = fold and context.facts.count ** len(free) > MOST_WAYS
+        if is_folded:
             plan = plan_rows(conjunction, kept, context.domains)
-        return cls(context, conjunction, plan, RowSearch(plan, context.factors))
+        return cls(context, conjunction, plan, RowSearch(plan, context.factors), is_folded)
 
     @property
     def facts(self) -> Facts:
         return self.context.facts
 
+    def decoded(self, bound: Values) -> dict[str, Value]:
+        """Return the values of variables as a query has them."""
+        names = ((name, self.plan.domains.get(name), value) for name, value in bound.items())
+        return {name: self.facts.classes[value] if domain == "class" else value for name, domain, value in names}
+
+    def prepare(self, rows: Iterable[Values]) -> None:
+        """Compute the missing links that the ways of some rows need together."""
+        if self.plan.exclusions or self.is_folded:
+            bound = (bind(self.conjunction, self.decoded(values)) for values in rows)
+            self.facts.fetch(pair for conjunction in bound for pair in needed_rows(conjunction))
+
     def all_ways(self, bound: Values) -> list[Way]:
         """Return the ways in which the conjunction holds with values of some variables, the best ones if many."""
         if not self.plan.givens and all(name in bound for name in self.plan.variables):
             return self.ways(bound)
+        if bound and self.is_folded:
+            return ConjunctionRows.of(self.context, bind(self.conjunction, self.decoded(bound)), ()).all_ways({})
         cuts = self.facts.cuts
         table = self.search.rows({name: bound[name] for name in self.plan.variables if name in bound})
         most = MOST_WAYS if self.facts.cuts == cuts else min(MOST_WAYS, _worthwhile(table.scores))

@@ -11,7 +11,6 @@ from halfgraph.answering.exact_engine import ExactEngine
 from halfgraph.answering.explanation_schema import ExplainedAnswer, WitnessTriple
 from halfgraph.answering.missing_statements import MissingStatement, missing_of_entity, missing_of_relation
 from halfgraph.answering.schema import AnswerTriple, PredictedAnswer
-from halfgraph.answering.workers import Handler
 from halfgraph.errors import InputError, SettingError, UnknownName
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.serving.agent_schema import (
@@ -27,8 +26,8 @@ from halfgraph.serving.agent_schema import (
     shortened,
 )
 from halfgraph.serving.problems import Reply, as_json
-from halfgraph.serving.schema import EntityPage, Limits, LiteralValue
-from halfgraph.serving.tasks import Job, Tasks, WorkerContext, entity_page, open_context, parsed_query
+from halfgraph.serving.schema import EntityPage, LiteralValue
+from halfgraph.serving.tasks import Job, Tasks, WorkerContext, entity_page, parsed_query
 from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.syntax_tree import RDF_TYPE, Iri, Triple, Variable, select
 from halfgraph.sparql.writer import write
@@ -36,11 +35,6 @@ from halfgraph.sparql.writer import write
 SEARCHING = 1 / 3  # share of the time limit for which statements of a relation are searched
 TRAIN = "halfgraph train GRAPH --out RUN"
 NO_MODELS = f"Nothing is predicted: there are no link models. Make them with {TRAIN}, or halfgraph calibrate RUN."
-
-
-def open_agent_context(load: Callable[[], Engine | ExactEngine], limits: Limits) -> tuple[dict[str, Any], Handler]:
-    """Load an engine as `open_context` does, for the tasks of this file."""
-    return open_context(load, limits, AGENT_TASKS)
 
 
 def describe(context: WorkerContext, job: Job) -> EntityDescription:

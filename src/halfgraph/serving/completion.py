@@ -102,8 +102,9 @@ class Completion:
         """Index the names of a graph; degrees are those of a view."""
         edges = graph.view(view)
         uses = np.bincount(edges.relations // 2, minlength=len(graph.relations)) // 2
-        entities = CompletionIndex.of(graph.entities, "entity", edges.degrees())
-        relations = CompletionIndex.of(graph.relations, "relation", uses.astype(np.int64))
+        # Copies: a mapped file that is cut while the server runs would end it.
+        entities = CompletionIndex.of(graph.entities.copy(), "entity", edges.degrees())
+        relations = CompletionIndex.of(graph.relations.copy(), "relation", uses.astype(np.int64))
         sizes = {name: int(size) for name, size in zip(graph.types.names, graph.types.sizes, strict=True)}
         sizes.pop(UNTYPED, None)
         types = CompletionIndex.of(Vocabulary.of(list(sizes)), "type", np.array(list(sizes.values()), np.int64))

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from halfgraph.answering.proposals import triple_quads
 from halfgraph.answering.schema import Answers, AnswerTriple
 from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
-from halfgraph.errors import InputError, UnknownName
+from halfgraph.errors import FolderError, InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
+from halfgraph.graph.store import store_errors, store_path
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import Problem, Reply, as_json, problem_of
@@ -35,6 +37,7 @@ from halfgraph.sparql.syntax_tree import (
     select,
 )
 from halfgraph.sparql.writer import write
+from halfgraph.training.run_folder import read_provenance
 
 NOTE = "X-Halfgraph-Note"
 PROBABILITY = "X-Halfgraph-Probability"  # that the answer to ASK is yes
@@ -54,26 +57,40 @@ Job = Mapping[str, Any]
 
 
 def open_context(
-    load: Callable[[], Engine | ExactEngine], limits: Limits, tasks: "Tasks | None" = None
+    load: Callable[[], Engine | ExactEngine],
+    limits: Limits,
+    run: Path | None,
+    served: str | None,
+    tasks: "Tasks",
 ) -> tuple[dict[str, Any], Handler]:
-    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
+    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler.
+
+    `run` is None for a graph without a trained run. `served` says which graph and run the server has had from its
+    start; FolderError is raised for another one.
+    """
     import torch
 
     torch.set_num_threads(1)
     engine = load()
+    found = f"{engine.graph.fingerprint} {'' if run is None else read_provenance(run).get('begun')}"
+    if served not in (None, found):
+        problem = "has been replaced since the server was started, or its graph has"
+        raise FolderError(run or engine.graph.path, problem, advice="Restart the server.")
     assert engine.store.local is not None
     if isinstance(engine, Engine) and engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
-    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
+    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out, "served": found}
     modes = engine.predictors.available if isinstance(engine, Engine) else ()
-    return {**graph, "modes": modes}, lambda job: handle(context, job, TASKS if tasks is None else tasks)
+    return {**graph, "modes": modes}, lambda job: handle(context, job, tasks)
 
 
 def handle(context: WorkerContext, job: Job, tasks: "Tasks") -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
+    engine = context.engine
     try:
-        reply = _bounded(tasks[job["task"]](context, job), context.limits.answer)
+        with store_errors(store_path(engine.graph, engine.view)):
+            reply = _bounded(tasks[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:

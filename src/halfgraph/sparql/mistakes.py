@@ -4,11 +4,11 @@ import re
 from collections.abc import Collection
 from itertools import pairwise
 
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph, NamedNode, Store
 
 from halfgraph.errors import SparqlError, suggest
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.scanner import Scan, SourceText, Token
+from halfgraph.sparql.scanner import Scan, SourceText, Token, resolve
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
@@ -136,10 +136,29 @@ def _bare_sign(scanned: Scan) -> Mistake | None:
     return None
 
 
+def _invalid_iri(scanned: Scan) -> Mistake | None:
+    """An IRI that is none, such as <http://[>; a BASE counts for the IRIs after it."""
+    base, before = scanned.given.base, ""
+    for token in scanned.tokens:
+        if token.type in ("IRI", "NAMESPACE") and token.text[0] == "<":
+            iri = resolve(token.text, base)
+            try:
+                NamedNode(iri)
+            except ValueError:
+                what = f"the BASE {token.text}" if before == "BASE" else token.text
+                return token, f"{what} is not a valid IRI", "Write a whole one, such as <http://example.org/>."
+            base = iri if before == "BASE" else base
+        before = token.type
+    return None
+
+
 def check_scope(written: str, scanned: Scan) -> None:
     """Raise an error if pyoxigraph refuses a query that the grammar takes: scope rules of variables and blank nodes."""
     if (problem := _problem(written)) is None:
         return
+    if (found := _invalid_iri(scanned)) is not None:
+        token, invalid, advice = found
+        raise _error(scanned.source, token and token.start, invalid, advice)
     # The same mistake in the original text has a position that helps, unless other liberties of it come first.
     positioned = _problem(scanned.source.decoded, scanned.given)
     offset, text = None, scanned.source.decoded

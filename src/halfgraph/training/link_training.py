@@ -110,6 +110,7 @@ class LinkTraining:
             counts = [about.get(name, "") for name in ("done", "total")]
             fits = [table.shape for table in tables] == shapes and all(count.isdecimal() for count in counts)
             if about.get("seed") == str(seed) and fits:
+                tables = [table.clone() for table in tables]  # aligned as new ones, so that sums have the same bits
                 return cls(ComplEx(*tables[:2]), ComplEx(*tables[2:]), *map(int, counts))
         return cls(model, ComplEx(torch.zeros_like(model.entities), torch.zeros_like(model.relations)))
 
@@ -125,7 +126,8 @@ class LinkTraining:
         entities, relations = self.model.entities[used].requires_grad_(), self.model.relations.clone().requires_grad_()
         heads, candidates = (entities[own] for own in places.split([len(batch.heads), len(batch.candidates)]))
         _loss(batch, heads, relations, candidates).backward()
-        rate = RATE + self.done / max(self.total, 1) * (LAST_RATE - RATE)
+        done = self.done / self.total if self.total else 0.0
+        rate = RATE + done * (LAST_RATE - RATE)
         _update(self.model.entities, self.squares.entities, used, entities.grad, rate)
         _update(self.model.relations, self.squares.relations, slice(None), relations.grad, rate)
         self.done += 1
