@@ -62,7 +62,15 @@ def import_(
         Option(help="Statements about the vocabulary (subClassOf, domain, ...): only store, or learn them."),
     ] = "aside",
     base: Annotated[str, Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
-    header: Annotated[bool, Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
+    header: Annotated[
+        bool | None,
+        Option(
+            "--header/--no-header",
+            help="Skip the first line of TSV and CSV files, or read it as a triple (default: skip it if it has names "
+            "of columns, such as head,relation,tail).",
+            show_default=False,
+        ),
+    ] = None,
     skip_bad: Annotated[bool, Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
     split: Annotated[str | None, Option(help="Split into train/valid/test, for example 90/1/9.")] = None,
     seed: Seed = 0,

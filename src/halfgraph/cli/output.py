@@ -6,6 +6,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfgraph.errors import UNSAFE, printable
@@ -69,6 +70,11 @@ def _wrap(line: str, width: int) -> str:
     """Break a line between words; the next lines are indented deeper, under the branches of a drawing."""
     indent = " " * (len(line) - len(line.lstrip(" │├└─")) + 4)
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
+def written(path: Path, count: int, what: str = "missing triple") -> str:
+    """Say how many things a file has now."""
+    return f"{count:,} {what}{'s' * (count != 1)} written to {path}"
 
 
 class ProgressDisplay:
