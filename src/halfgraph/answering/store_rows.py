@@ -143,8 +143,11 @@ class GraphStore:
 
     def members(self, type_id: int) -> NDArray[np.int64]:
         """Return the entities that the store gives a type."""
-        pattern = Triple(Variable("x"), Iri(RDF_TYPE), Iri(self.graph.namer.iri(self.graph.types.names[type_id])))
-        rows = self.rows(select([pattern], ["x"], distinct=True))
+        return self.members_of(self.graph.namer.iri(self.graph.types.names[type_id]))
+
+    def members_of(self, iri: str) -> NDArray[np.int64]:
+        """Return the entities that the store gives a class."""
+        rows = self.rows(select([Triple(Variable("x"), Iri(RDF_TYPE), Iri(iri))], ["x"], distinct=True))
         values = (
             f"_:{row['x']['value']}" if row["x"]["type"] == "bnode" else row["x"]["value"] for row in rows.bindings
         )
@@ -168,11 +171,15 @@ class EntityNames:
         self._starts = graph.types.starts.tolist()
         self._types = [local_name(name) for name in graph.types.names]
 
-    def resolve(self, text: str) -> int:
-        """Return the id of an entity by its IRI, <IRI>, prefixed name, name or label."""
+    def iris_of(self, text: str) -> list[str]:
+        """Return the IRIs that a text may stand for: an IRI, <IRI> or prefixed name."""
         prefix, colon, local = text.partition(":")
         namespaces = Prefixes.of(self.graph).namespaces
-        iris = [text, text.strip("<>"), *([namespaces[prefix] + local] if colon and prefix in namespaces else [])]
+        return [*([namespaces[prefix] + local] if colon and prefix in namespaces else []), text.strip("<>")]
+
+    def resolve(self, text: str) -> int:
+        """Return the id of an entity by its IRI, <IRI>, prefixed name, name or label."""
+        iris = [text, *self.iris_of(text)]
         entity = next((number for iri in iris if (number := self.find(iri)) is not None), None)
         if entity is None:
             near = self.graph.entities.nearest(text)

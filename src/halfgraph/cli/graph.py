@@ -291,3 +291,4 @@ def stats(
         columns = ["", "another relation", "reversed", "entities not in train"]
         title = "\nLeakage: share of held-out pairs that train has under another relation, or reversed"
         print_table(title, columns, leaks)
+    note(f"\nTo see names as a query writes them: halfgraph relations {graph.path} (or types, prefixes, describe)")

@@ -10,9 +10,13 @@ import typer
 from halfgraph import __version__
 from halfgraph.cli.ask import ask, query
 from halfgraph.cli.calibrate import calibrate
+from halfgraph.cli.check import check
+from halfgraph.cli.compare import compare
+from halfgraph.cli.complete import complete
 from halfgraph.cli.doctor import doctor
 from halfgraph.cli.evaluate import evaluate
 from halfgraph.cli.graph import build, import_, stats
+from halfgraph.cli.names import describe, prefixes, relations, types
 from halfgraph.cli.output import note
 from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.serve import serve
@@ -42,7 +46,11 @@ def _options(
 
 
 app.command("import")(import_)
-for command in (build, stats, sample, query, train, calibrate, ask, serve, evaluate, reproduce, doctor):
+COMMANDS = (
+    *(build, stats, relations, types, describe, prefixes, sample, query, train, calibrate),
+    *(ask, complete, check, serve, evaluate, compare, reproduce, doctor),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(workload, name="workload")
 

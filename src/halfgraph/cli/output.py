@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from halfgraph.answering.explanation_schema import EmptyReason, Explanation, QueryEdge, QueryNode, Witness
+    from halfgraph.answering.proposals import ProposedTriple
     from halfgraph.answering.schema import Answers
 
 LONGEST_CELL, LONGEST_LINE = 300, 3_000  # characters in a table or note, after which a text is cut
@@ -178,6 +179,15 @@ def _attention(edge: "QueryEdge", heads: bool) -> str:
         return ""
     by_head = f" [{' '.join(f'{weight:.0%}' for weight in edge.heads)}]" if heads and edge.heads else ""
     return f"{edge.attention:.0%}{by_head} "
+
+
+def print_proposals(title: str, triples: "Iterable[ProposedTriple]") -> None:
+    """Print missing triples with confidence and reason, each triple as one cell, so that a narrow terminal shows it."""
+    from halfgraph.answering.cells import percent
+
+    ends = [(one, (one.subject.label, one.predicate.label, one.object.label)) for one in triples]
+    rows = [(percent(one.confidence or 0.0), " — ".join(labels), one.reason or "") for one, labels in ends]
+    print_table(title, ["", "triple", "because"], rows)
 
 
 def print_witness(witness: "Witness") -> None:
