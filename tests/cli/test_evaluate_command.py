@@ -268,3 +268,23 @@ def test_the_table_of_the_paper_is_made_and_gone_on_with(run: Run, tmp_path: Pat
     assert run(*arguments, "--rows", "gqe", "--steps", "4").code == 1
     assert "has no split" in run("reproduce", "--graph", "whole", "--out", "u").err
     assert "there is no model named" in run("reproduce", "--graph", "g", "--rows", "nobody", "--out", "u").err
+
+
+def test_compare_prints_one_table_with_paired_differences(run: Run) -> None:
+    outcome = run("compare", "cga0", "gqe", "--workload", "w", "--baselines", "--markdown", "table.md")
+    assert outcome.code == 0
+    lines = [line.split() for line in outcome.out.splitlines() if line.startswith("MRR")]
+    assert [line[1] for line in lines] == ["cga0", "gqe", "popularity", "neighbour"]
+    assert "paired bootstrap test" in outcome.err
+    assert "| MRR | gqe |" in Path("table.md").read_text(encoding="utf-8")
+
+
+def test_compare_has_the_figures_of_evaluate(run: Run) -> None:
+    compared = json.loads(run("compare", "cga0", "gqe", "--workload", "w", "--json").out)
+    evaluated = json.loads(run("evaluate", "gqe", "--workload", "w", "--json", "--no-baselines").out)
+    assert compared["reference"] == "cga0"
+    figure = compared["rows"]["gqe"]["macro"]["mrr"]
+    assert figure["value"] == pytest.approx(evaluated["macro"]["mrr"])
+    first = compared["rows"]["cga0"]["macro"]["mrr"]["value"]
+    assert figure["difference"] == pytest.approx(figure["value"] - first)
+    assert 0 < figure["p"] <= 1

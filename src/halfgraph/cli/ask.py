@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from typer import Exit, Option
 
 from halfgraph.cli.options import Json, Missing, RunFolder, RunGraph, View
-from halfgraph.cli.output import (
-    note,
-    print_answers,
-    print_json,
-    print_witness,
-)
+from halfgraph.cli.output import note, print_answers, print_json, print_witness, written
 from halfgraph.cli.query_text import SPARQL, sparql_text
 from halfgraph.errors import HalfgraphError, SettingError
 from halfgraph.prediction.modes import Mode
@@ -48,7 +43,8 @@ def ask(
     ] = None,
     heads: Annotated[bool, Option("--heads", help="Show the attention weights of every head.")] = False,
     missing_as: Annotated[
-        Path | None, Option(metavar="FILE.nq", help="Write the missing triples behind the predictions as N-Quads.")
+        Path | None,
+        Option(metavar="FILE", help="Write the missing triples of the predictions: .nq, .trig, .ttl, .csv or .jsonl."),
     ] = None,
     batch: Annotated[
         Path | None, Option(metavar="FILE", help="Answer a file with one query per line; print JSON lines.")
@@ -70,6 +66,7 @@ def ask(
 
     Example: halfgraph ask demo/run 'SELECT ?x { :Hank_Aaron :played_for/:season_of ?x }'
     """
+    from halfgraph.answering.proposal_files import check_suffix
     from halfgraph.api import load
     from halfgraph.sparql.prefixes import Prefixes
 
@@ -87,6 +84,8 @@ def ask(
     _refuse_conflicts({option for option, value in given.items() if value not in (None, False)})
     if (sparql is None) == (batch is None):
         raise SettingError("ask", "needs either a query or --batch FILE", advice="Pass one of them.")
+    if missing_as is not None:
+        check_suffix(missing_as, "--missing-as")
     engine = load(run, graph, view, time_limit=time_limit, missing=missing)
     if batch is not None:
         _batch(engine, batch, top, mode=mode, min_confidence=min_confidence)
@@ -125,12 +124,16 @@ def _refuse_conflicts(given: set[str]) -> None:
 
 
 def _write_missing(engine: "Engine", run: Path, text: str, answers: "Answers", path: Path) -> None:
-    from halfgraph.answering.proposals import write_proposed
+    from halfgraph.answering.proposal_files import write_proposals
+    from halfgraph.answering.proposals import missing
+    from halfgraph.sparql.prefixes import Prefixes
+    from halfgraph.sparql.scanner import with_declarations
 
     rows = [{name: cell.value for name, cell in answer.row.items()} for answer in answers.predicted]
     witnesses = [engine.explain(text, row, mode=answers.mode) for row in rows]
-    count = write_proposed(path, witnesses, str(run), text)
-    note(f"{count:,} missing triple{'s' * (count != 1)} written to {path}")
+    triples, prefixes = missing(witnesses), Prefixes.of(engine.graph)
+    write_proposals(path, triples, str(run), with_declarations(text, prefixes), prefixes.namespaces)
+    note(written(path, len(triples)))
 
 
 def _print_results(answers: "Answers", name: str, annotate: bool) -> None:

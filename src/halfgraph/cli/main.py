@@ -10,15 +10,20 @@ import typer
 from halfgraph import __version__
 from halfgraph.cli.ask import ask
 from halfgraph.cli.calibrate import calibrate
+from halfgraph.cli.check import check
+from halfgraph.cli.compare import compare
+from halfgraph.cli.complete import complete
 from halfgraph.cli.demo import demo
 from halfgraph.cli.doctor import doctor
 from halfgraph.cli.evaluate import evaluate
-from halfgraph.cli.graph import build, import_, stats
+from halfgraph.cli.graph import build, import_
 from halfgraph.cli.mcp import mcp
+from halfgraph.cli.names import describe, prefixes, relations, types
 from halfgraph.cli.output import note
 from halfgraph.cli.query import query
 from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.serve import serve
+from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
@@ -49,7 +54,11 @@ def _options(
 
 
 app.command("import")(import_)
-for command in (build, stats, sample, query, train, calibrate, ask, serve, mcp, evaluate, reproduce, doctor, demo):
+COMMANDS = (
+    *(build, stats, relations, types, describe, prefixes, sample, query, train, calibrate),
+    *(ask, complete, check, serve, mcp, evaluate, compare, reproduce, doctor, demo),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(workload, name="workload")
 

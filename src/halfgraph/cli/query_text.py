@@ -19,6 +19,8 @@ def sparql_text(given: str) -> str:
         given = sys.stdin.read(LONGEST_QUERY + 1)
     elif "{" not in given and "\n" not in given and Path(given).is_file():
         return read_text(Path(given), LONGEST_QUERY, "Pass SPARQL as UTF-8 text.")
+    elif not set("{?\n") & set(given) and (Path(given).suffix or "/" in given):
+        raise InputError("no such file", path=given, advice="Pass a file with a query, or its text: SELECT ?x { ... }")
     if len(given) > LONGEST_QUERY:
         raise InputError(f"the query is longer than {LONGEST_QUERY:,} characters, which is the limit")
     return given

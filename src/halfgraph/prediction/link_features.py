@@ -192,6 +192,15 @@ class LinkFeatures:
         there, back = (torch.from_numpy(np.stack(own)) for own in zip(*votes, strict=True))
         yield there, back
 
+    def features(self, head: int, relation: int, tails: Ids) -> tuple[Scores, Scores]:
+        """Features of the links from a head to some tails, and from these tails to it: (tails, features) each."""
+        there = np.repeat(self.head_features(relation, np.array([head])), len(tails), axis=0)
+        back = self.head_features(relation ^ 1, tails)
+        for column, (forward, backward) in enumerate(self.pair_features(np.array([head]), relation, tails)):
+            there[:, column] += forward[0].numpy()
+            back[:, column] += backward[0].numpy()
+        return there, back
+
 
 def _logsumexp_of_unknown(logits: Tensor, known: tuple[Tensor, Tensor]) -> Tensor:
     """Log-sum-exp of each row without the known columns; the logits are overwritten."""

@@ -77,8 +77,9 @@ def _no_query(scanned: Scan) -> Mistake | None:
 def _undeclared_prefix(scanned: Scan) -> Mistake | None:
     if (token := scanned.undeclared) is None:
         return None
-    prefix = token.text.partition(":")[0]
-    return token, f"the prefix {prefix}: is not declared", f"Begin the query with PREFIX {prefix}: <...>."
+    prefix, known = token.text.partition(":")[0], ", ".join(f"{name}:" for name in sorted(scanned.given.namespaces))
+    advice = f"Begin the query with PREFIX {prefix}: <...>." + (f" Known without: {known}." if known else "")
+    return token, f"the prefix {prefix}: is not declared", advice
 
 
 def _unclosed(scanned: Scan) -> Mistake | None:
