@@ -22,7 +22,7 @@ from halfgraph.workload.sampling import Questions, Sampler
 BINS = 15
 MOST, DRAWN = 500, 300  # held-out questions of each structure, and queries drawn from the known triples
 SURE = 0.8  # least probability of a sure link
-PAIRS = (1_500, 1_500, 300)  # of head and relation, drawn of each sort
+PAIRS = (3_000, 3_000, 300)  # of head and relation, drawn of each sort
 TOP = 10  # predicted answers of each question that are judged
 CHUNK, CHUNK_SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 Judged = tuple[NDArray[np.float64], NDArray[np.bool_]]  # confidences, and whether the answers are right
@@ -117,12 +117,14 @@ def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> 
     for sort, size in enumerate(PAIRS):
         relations, heads = np.nonzero(np.stack(sorts) == sort)
         rows = np.sort(rng.permutation(len(heads))[:size])
-        for relation, head in zip(2 * relations[rows], heads[rows], strict=True):
-            sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0] >= SURE)
-            weight = len(heads) / len(rows)
-            drawn += len(sure)
-            expected += weight * len(sure)
-            right += weight * int(np.isin(sure, truth.tails_of(int(head), int(relation))).sum())
+        pairs = list(zip(heads[rows].tolist(), (2 * relations[rows]).tolist(), strict=True))  # by relation
+        weight = len(heads) / max(len(rows), 1)
+        for first in range(0, len(pairs), CHUNK):
+            for pair, likely in links.rows(pairs[first : first + CHUNK]).items():
+                sure = np.flatnonzero(likely >= SURE)
+                drawn += len(sure)
+                expected += weight * len(sure)
+                right += weight * int(np.isin(sure, truth.tails_of(*pair)).sum())
     share = round(right / expected, 4) if expected else None
     return {"confidence": SURE, "links": round(expected), "right": share, "drawn": drawn}
 
