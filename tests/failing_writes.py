@@ -21,7 +21,7 @@ from halfgraph.cli import main as halfgraph
 ERRORS = (errno.ENOSPC, errno.EIO)
 SOURCE = Path(__file__).with_suffix(".c")
 STATE = struct.Struct("lll")
-STABLE = ("*.npy", "model.safetensors", "links.safetensors", "aside.nq")  # files without times
+TENSORS = ("model.safetensors", "links.safetensors")
 
 
 @dataclass(frozen=True)
@@ -115,10 +115,18 @@ def _run(folder: Path, arguments: list[str]) -> tuple[int, str]:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), said
 
 
-def _content(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for pattern in STABLE for path in folder.glob(pattern)} or {
-        path.name: b"" for path in folder.glob("*.sst")
-    }
+def _content(folder: Path) -> dict[str, Any]:
+    """The content of the files that have no times; tensors and metadata, since their order in a file is by chance."""
+    from safetensors import safe_open
+
+    content: dict[str, Any] = {path.name: path.read_bytes() for path in folder.glob("*.npy")}
+    content |= {path.name: b"" for path in folder.glob("*.sst")}
+    for path in (folder / name for name in TENSORS):
+        if path.is_file():
+            with safe_open(path, "pt") as file:
+                tensors = {name: file.get_tensor(name).numpy().tobytes() for name in file.keys()}  # noqa: SIM118
+                content[path.name] = (tensors, file.metadata())
+    return content
 
 
 def _damaged(folder: Path) -> list[str]:

@@ -110,7 +110,6 @@ class LinkTraining:
             counts = [about.get(name, "") for name in ("done", "total")]
             fits = [table.shape for table in tables] == shapes and all(count.isdecimal() for count in counts)
             if about.get("seed") == str(seed) and fits:
-                tables = [table.clone() for table in tables]  # aligned as new ones, so that sums have the same bits
                 return cls(ComplEx(*tables[:2]), ComplEx(*tables[2:]), *map(int, counts))
         return cls(model, ComplEx(torch.zeros_like(model.entities), torch.zeros_like(model.relations)))
 
