@@ -271,7 +271,7 @@ export class HalfgraphPage extends PageElement {
       ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}
       ${answers.missing_rows?.length
         ? html`<h3>Most likely missing rows</h3>
-            <answer-table .answers=${behind(answers)} query=${question.query} mode=${question.mode}></answer-table>`
+            <answer-table .answers=${states.behind(answers)} query=${question.query} mode=${question.mode}></answer-table>`
         : nothing}`;
   }
 
@@ -291,13 +291,6 @@ export class HalfgraphPage extends PageElement {
     event.preventDefault();
     this.querySelector<HTMLElement>("#answers")?.focus();
   }
-}
-
-/** The rows behind an aggregate, as answers of their own. */
-function behind(answers: Answers): Answers {
-  const predicted = answers.missing_rows ?? [];
-  const variables = [...new Set(predicted.flatMap((one) => Object.keys(one.row)))];
-  return { ...answers, variables, known: [], predicted, target: variables[0] ?? "", explanation: { nodes: [], edges: [], empty: null, conditions: [] } };
 }
 
 customElements.define("halfgraph-page", HalfgraphPage);

@@ -46,7 +46,7 @@ class StatementItem:
 
 
 @dataclass(frozen=True)
-class EntityDescription(ToolResult):
+class DescribedEntity(ToolResult):
     """What is known about an entity, and which further statements about it the model predicts."""
 
     entity: str = ""

@@ -15,7 +15,7 @@ from halfgraph.errors import InputError, SettingError, UnknownName
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.serving.agent_schema import (
     AnswerReason,
-    EntityDescription,
+    DescribedEntity,
     EvidenceItem,
     MissingResult,
     QueryAnswer,
@@ -37,7 +37,7 @@ TRAIN = "halfgraph train GRAPH --out RUN"
 NO_MODELS = f"Nothing is predicted: there are no link models. Make them with {TRAIN}, or halfgraph calibrate RUN."
 
 
-def describe(context: WorkerContext, job: Job) -> EntityDescription:
+def describe(context: WorkerContext, job: Job) -> DescribedEntity:
     """Types, known statements and predicted statements of an entity."""
     engine, limit = context.engine, job["limit"]
     page = entity_page(engine, job["entity"], limit)
@@ -47,7 +47,7 @@ def describe(context: WorkerContext, job: Job) -> EntityDescription:
     if page.degree > limit:
         notes.append(f"Only {min(limit, len(known))} of {page.degree:,} known statements are given; `ask` gives all.")
     missing = missing_of_entity(with_model(engine), entity, job["predictions"]).statements if predicts else []
-    return EntityDescription(
+    return DescribedEntity(
         notes=notes,
         entity=page.entity,
         label=short_text(page.label),

@@ -23,7 +23,7 @@ from halfgraph.errors import HalfgraphError
 from halfgraph.serving.agent_schema import (
     MEANING,
     AnswerReason,
-    EntityDescription,
+    DescribedEntity,
     MissingResult,
     QueryAnswer,
     SearchResult,
@@ -68,7 +68,7 @@ class AgentTools:
 
     async def describe(
         self, entity: Entity, limit: Count = 30, predictions: Count = 10
-    ) -> Annotated[CallToolResult, EntityDescription]:
+    ) -> Annotated[CallToolResult, DescribedEntity]:
         """Describe an entity: its types, known statements and literals, and statements that the model predicts."""
         return await self._run("describe", entity=entity, limit=limit, predictions=predictions)
 
