@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, combinations, product
 from math import prod
 
@@ -72,7 +72,11 @@ class TableLinks:
     def triples(self):
         return TriplesByRelation.of(self.graph)
 
-    def row(self, head: int, relation: int):
+    @cached_property
+    def row(self):
+        return cache(self._row)
+
+    def _row(self, head: int, relation: int):
         row = np.zeros(self.world.entities, np.float32)
         for fact, likely in self.world.uncertain.items():
             if len(fact) == 3:

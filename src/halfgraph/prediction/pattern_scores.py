@@ -8,7 +8,7 @@ import numpy as np
 from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely
 from halfgraph.prediction.partial_rows import ANY, NO_VALUE, UNBOUND, PartialRows
 from halfgraph.prediction.path_scores import PathScores
-from halfgraph.prediction.row_joins import PathJoin, groups, relation_values, term_values
+from halfgraph.prediction.row_joins import PathJoin, excluded_relations, groups, relation_values, term_values
 from halfgraph.query.rows import Domain, Given, LinkPattern, Pattern, TypePattern, Value
 
 
@@ -42,7 +42,7 @@ class PatternScores:
         """Return given rows as numbers: (rows, variables)."""
         if given not in self._given:
             rows = [[self._code(*cell) for cell in zip(row, given.variables, strict=True)] for row in given.rows]
-            self._given[given] = np.array(rows, np.int64).reshape(-1, len(given.variables))
+            self._given[given] = np.array(rows, np.int64).reshape(len(rows), len(given.variables))
         return self._given[given]
 
     def _code(self, value: Value, name: str) -> int:
@@ -59,7 +59,8 @@ class PatternScores:
             return self._path(PathJoin(self.paths, pattern.path, heads), tails)
         scores = np.zeros(len(table))
         for relation, own in groups(relations):
-            scores[own] = self.facts.pair_scores(heads[own], relation, tails[own])
+            if relation not in excluded_relations(pattern.path):
+                scores[own] = self.facts.pair_scores(heads[own], relation, tails[own])
         return scores
 
     def _path(self, join: PathJoin, tails: Ids) -> Likely:

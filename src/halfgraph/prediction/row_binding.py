@@ -18,6 +18,8 @@ from halfgraph.query.rows import (
     Value,
 )
 
+IMPOSSIBLE = Given((), ())  # no row
+
 
 def bind(conjunction: Conjunction, values: Mapping[str, Value]) -> Conjunction:
     """Put values in place of variables, inside exclusions too."""
@@ -26,6 +28,8 @@ def bind(conjunction: Conjunction, values: Mapping[str, Value]) -> Conjunction:
 
 def _bound(pattern: Pattern, values: Mapping[str, Value]) -> Pattern:
     match pattern:
+        case LinkPattern(_, AnyRelation(str(name), excluded)) if values.get(name) in excluded:
+            return IMPOSSIBLE
         case LinkPattern(source, path, target):
             return LinkPattern(_term(source, values), _path(path, values), _term(target, values))
         case TypePattern(term, iri, variable):

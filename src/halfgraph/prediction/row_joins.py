@@ -186,6 +186,11 @@ def term_values(table: PartialRows, term: Term) -> Ids:
     return np.full(len(table), term) if isinstance(term, int) else table.columns[term]
 
 
+def excluded_relations(path: Path) -> frozenset[int]:
+    """Return the relations that a variable of a path does not stand for."""
+    return path.excluded if isinstance(path, AnyRelation) else frozenset()
+
+
 def relation_values(table: PartialRows, path: Path) -> Ids | None:
     """Return the relation of a path in each row; None if it is a path of another sort."""
     match path:

@@ -12,7 +12,7 @@ import numpy as np
 
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.factors import Factors, is_anchored, is_open
-from halfgraph.prediction.facts import BEAM_NOTE, Facts, Likely, Mask
+from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely, Mask
 from halfgraph.prediction.partial_rows import PartialRows, concatenate, distinct_keys
 from halfgraph.prediction.pattern_scores import PatternScores
 from halfgraph.prediction.row_extension import (
@@ -23,10 +23,9 @@ from halfgraph.prediction.row_extension import (
     by_proposal,
     by_relations,
 )
-from halfgraph.prediction.row_joins import RelationJoin, join_of
+from halfgraph.prediction.row_joins import RelationJoin, excluded_relations, join_of
 from halfgraph.prediction.row_plan import RowPlan
 from halfgraph.query.rows import (
-    AnyRelation,
     Given,
     LinkPattern,
     Pattern,
@@ -73,7 +72,7 @@ class RowSearch:
         done = set(bound)
         table = self._settle(PartialRows.of(bound), self.plan.patterns, done)
         for name in bound:
-            table = self._times_base(table, name)
+            table = self._times_own(table, name)
         if not len(table):
             return PartialRows.empty(self.plan.variables)
         while left := [name for name in self.plan.variables if name not in done]:
@@ -85,7 +84,10 @@ class RowSearch:
             table = self._cut(table, done)
         return self._closed(table)
 
-    def _times_base(self, table: PartialRows, name: str) -> PartialRows:
+    def _times_own(self, table: PartialRows, name: str) -> PartialRows:
+        """Multiply by what is asked of a bound variable alone."""
+        if self.plan.domains.get(name) == "relation" and name in self.plan.variables:
+            return table.times(np.isin(table.columns[name], self._relations(name)).astype(np.float64))
         base = self._base(name) if name in self.plan.factors else None
         return table if base is None else table.times(base[table.columns[name]].astype(np.float64))
 
@@ -112,6 +114,12 @@ class RowSearch:
         )
 
     # What is asked of one variable
+
+    def _relations(self, name: str) -> Ids:
+        """Return the relations that a variable may stand for."""
+        paths = [own.path for own in self.plan.links if name in path_variables(own.path)]
+        excluded = frozenset().union(*map(excluded_relations, paths))
+        return np.setdiff1d(self.facts.relations, list(excluded)).astype(np.int64)
 
     def _base(self, name: str) -> Scores | None:
         """Probability of every entity as the value of a variable, but for open factors: (entities,)."""
@@ -156,10 +164,9 @@ class RowSearch:
         links = [own for own in ready if isinstance(own, LinkPattern)]
         joined = [own for own in ready if not isinstance(own, Given) and not _is_loop(own)]
         if given is not None:
-            table = self._times_base(by_given(table, name, given.variables, self.patterns.encoded(given)), name)
+            table = self._times_own(by_given(table, name, given.variables, self.patterns.encoded(given)), name)
         elif self.plan.domains[name] == "relation":
-            excluded = {number for own in patterns if isinstance(own, LinkPattern) for number in _excluded(own, name)}
-            table = by_relations(table, name, links, np.setdiff1d(self.facts.relations, list(excluded)), self.facts)
+            table = by_relations(table, name, links, self._relations(name), self.facts)
         elif self.plan.domains[name] == "class":
             table = by_classes(table, name, len(self.facts.classes))
         elif joined:
@@ -167,7 +174,7 @@ class RowSearch:
             table = by_joins(table, name, joins, self._base(name), self.facts)
             ready = [own for own in ready if own not in joined]
         else:
-            relations = [own for own in _relations(patterns) if own in done]
+            relations = [own for own in _relation_variables(patterns) if own in done]
             promise = lambda values: self._promise(name, values)  # noqa: E731
             table = by_proposal(table, name, relations, self._base(name), promise, self.facts)
         return self._settle(table, ready, done | {name})
@@ -253,14 +260,7 @@ def _is_loop(pattern: Pattern) -> bool:
     return isinstance(pattern, LinkPattern) and pattern.source == pattern.target
 
 
-def _excluded(pattern: LinkPattern, name: str) -> frozenset[int]:
-    match pattern.path:
-        case AnyRelation(variable, excluded) if variable == name:
-            return excluded
-    return frozenset()
-
-
-def _relations(patterns: Iterable[Pattern]) -> list[str]:
+def _relation_variables(patterns: Iterable[Pattern]) -> list[str]:
     """Return the variables for relations of some patterns."""
     links = [pattern for pattern in patterns if isinstance(pattern, LinkPattern)]
     return list(dict.fromkeys(name for pattern in links for name in path_variables(pattern.path)))

@@ -37,7 +37,8 @@ from halfgraph.query.rows import (
 
 Needs = frozenset[Event]
 Values = Mapping[str, int]  # of variables: entity, relation, or number of a class
-MOST_WAYS = 256  # of one row; variables with so many values at most are not folded
+ENUMERATED = 256  # values of all variables that are not selected, up to which they are tried and not folded
+MOST_WAYS = 256  # of one row
 MOST_EXCLUDED = 64  # sets of facts that a way excludes; more are one event
 FEW_RELATIONS = 8  # of a path, each of which is an event of its own
 NEGLIGIBLE = 1e-3  # share of the sum of all ways of a row, below which the last ones are left out
@@ -83,7 +84,7 @@ class ConjunctionRows:
         kept = frozenset(kept)
         plan = plan_rows(conjunction, kept, context.domains, fold=False)
         free = [name for name in plan.factors if name not in kept]
-        is_folded = fold and context.facts.count ** len(free) > MOST_WAYS
+        is_folded = fold and context.facts.count ** len(free) > ENUMERATED
         if is_folded:
             plan = plan_rows(conjunction, kept, context.domains)
         return cls(context, conjunction, plan, RowSearch(plan, context.factors), is_folded)
@@ -175,8 +176,9 @@ class ConjunctionRows:
         match path:
             case Relation(relation):
                 return self._single(link_event(head, relation, tail), self.facts.link(head, relation, tail))
-            case AnyRelation(variable=str(name)):
-                return self.link(head, Relation(values[name]), tail, values)
+            case AnyRelation(str(name), excluded):
+                number = values[name]
+                return [] if number in excluded else self.link(head, Relation(number), tail, values)
         direct, few = self.context.paths.direct(path), self.facts.count <= MOST_ENTITIES
         if direct is not None and (few or len(direct.relations) <= FEW_RELATIONS):
             if direct.reflexive and head == tail:
