@@ -242,7 +242,7 @@ def main() -> None:
     if given.what == "quality":
         judge_quality(verdicts, run, given.forms, given.questions, given.seed)
     else:
-        judge_speed(verdicts, run.engine("train"), given.seed)
+        judge_speed(verdicts, run.engine(), given.seed)
     verdicts.leave()
 
 
