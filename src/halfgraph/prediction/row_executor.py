@@ -18,7 +18,8 @@ from halfgraph.prediction.row_ways import ConjunctionRows, RowContext
 from halfgraph.prediction.row_witness import RowWitness, best_witness
 from halfgraph.query.rows import RowQuery, Value
 
-FURTHER = 12  # rows that are compared exactly, beyond one and a half times the number that is asked for
+FURTHER = 12  # rows that are compared exactly beyond those asked for, and half of their number, up to MOST_FURTHER
+MOST_FURTHER = 128
 PREPARED = 32  # candidates whose missing links are computed together
 MOST_CANDIDATES = 256  # that are looked at, beyond four times this number: some are known or excluded
 
@@ -61,7 +62,7 @@ class RowExecutor:
                     part.prepare(candidates[number : number + PREPARED])
             row = _row(values, [way for part in parts for way in part.ways(values)], context.lineage)
             rows += [row] if row else []
-            if len(rows) >= count + count // 2 + FURTHER:
+            if len(rows) >= count + min(count // 2, MOST_FURTHER) + FURTHER:
                 break
         rows.sort(key=lambda row: (-row.probability, tuple(map(str, row.values))))
         return RowResult(rows[:count], context.lineage, context.facts.notes)
