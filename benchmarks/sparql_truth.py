@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("files", nargs="*", type=Path, default=sorted(FOLDER.glob("*.jsonl.gz")))
     parser.add_argument("--count", type=int, default=500, help="number of texts that are run (default: 500)")
     parser.add_argument("--seed", type=int, default=0, help="of the choice of texts and of the graphs (default: 0)")
-    parser.add_argument("--only", metavar="ID", help="run one text by its id, and show it")
+    parser.add_argument("--only", metavar="ID", nargs="+", help="run some texts by their ids, and show them")
     arguments = parser.parse_args()
     if not arguments.files:
         sys.exit(f"{FOLDER} has no collections; pass files.")
@@ -48,12 +48,12 @@ def main() -> None:
     sys.exit(any(count["contradictions"] for count in counts.values()))
 
 
-def chosen(paths: list[Path], seed: int, only: str | None) -> Iterator[tuple[str, dict[str, str]]]:
+def chosen(paths: list[Path], seed: int, only: list[str] | None) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield texts in a random order, one of each collection in turn, with the name of their collection."""
     shuffled = []
     for path in paths:
         with gzip.open(path, "rt", encoding="utf-8") as lines:
-            texts = [text for text in map(json.loads, lines) if only in (None, text["id"])]
+            texts = [text for text in map(json.loads, lines) if only is None or text["id"] in only]
         Random(seed).shuffle(texts)
         shuffled.append([(path.name.partition(".")[0], text) for text in texts])
     for number in range(max(map(len, shuffled))):

@@ -10,6 +10,7 @@ import pyoxigraph as ox
 from halfgraph.graph.statements import SUB_CLASS_OF, TYPE
 from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql import syntax_tree as tree
+from halfgraph.sparql.scopes import mentioned
 from halfgraph.sparql.syntax_tree import XSD, BlankNode, Iri, Literal, PathOperation, Triple, Variable, walk
 from literal_properties import LABELS, last_properties, literal_properties, literal_variables
 
@@ -80,6 +81,12 @@ class FittingGraph:
         ends = ((triple.object, set(last_properties(triple.predicate))) for triple, _ in self.patterns)
         objects = {end.name for end, last in ends if isinstance(end, Variable) and last and last <= self.literals}
         return frozenset(objects | set(literal_variables(self.query)))
+
+    @cached_property
+    def summed(self) -> frozenset[str]:
+        """The variables that SUM and AVG add up: one that is no number makes the whole sum an error."""
+        calls = (node for node in walk(self.query) if isinstance(node, tree.Call) and node.function in ("SUM", "AVG"))
+        return frozenset(name for call in calls for name in mentioned(call))
 
     @cached_property
     def classes(self) -> list[str]:
@@ -188,6 +195,8 @@ class FittingGraph:
             return self.random.choice(options or [ox.NamedNode(iri) for iri in self.relations])
         if name in self.allowed and self.random.random() < 0.8:
             return self.random.choice(self.allowed[name])
+        if name in self.summed:
+            return self.random.choice(LITERALS[:4])
         if name in self.literal_names:
             return self.random.choice([*LITERALS, *self.text_literals])
         return ox.NamedNode(self.random.choice(self.entities))

@@ -135,7 +135,10 @@ def test_each_form_is_predicted_as_its_worlds_say(graph: Graph, text: str) -> No
     assert check(Worlds(graph, facts(uncertain)), text)
 
 
-@pytest.mark.parametrize("pattern", ["?x :r0 :e2 . ?x :r1 ?y", ":e0 :r0 :e2", ":e2 :r0/:r0 ?x . ?x a :A"])
+UNCONNECTED = "?a :r1 :e3 . ?b :r0 ?c . ?d :r0 ?e"  # so many variables that they are folded
+
+
+@pytest.mark.parametrize("pattern", ["?x :r0 :e2 . ?x :r1 ?y", ":e0 :r0 :e2", ":e2 :r0/:r0 ?x . ?x a :A", UNCONNECTED])
 def test_the_probability_of_ask_is_that_of_the_worlds_that_say_yes(graph: Graph, pattern: str) -> None:
     worlds = Worlds(graph, facts({link: 0.1 + 0.1 * number for number, link in enumerate(UNCERTAIN)}))
     text = f"ASK {{ {pattern} }}"
@@ -160,3 +163,12 @@ def test_an_expected_value_is_the_mean_over_all_worlds(graph: Graph, aggregate: 
     answers = ask(worlds, request_of(text, graph), 100)
     found = {one.row["x"].value: (one.expected or {})["out"] for one in (*answers.known, *answers.predicted)}
     assert found == pytest.approx(mean, abs=1e-3)
+
+
+def test_rows_that_a_distinct_subquery_merges_have_no_expected_count(graph: Graph) -> None:
+    worlds = Worlds(graph, facts({("e0", "r1", "e3"): 0.5}))
+    merged = "{ SELECT DISTINCT ?x { { ?x :r0 ?y } UNION { ?x :r1 ?y } } }"
+    for pattern, has_count in ((merged, False), (merged.replace("DISTINCT", ""), True)):
+        text = f"PREFIX : <{EX}> SELECT (COUNT(?x) AS ?out) {{ {pattern} }}"
+        (known,) = ask(worlds, request_of(text, graph), 10).known
+        assert bool(known.expected) == has_count

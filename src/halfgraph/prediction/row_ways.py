@@ -35,7 +35,8 @@ from halfgraph.query.rows import (
 
 Needs = frozenset[Event]
 Values = Mapping[str, int]  # of variables: entity, relation, or number of a class
-MOST_WAYS = 256  # of one row; variables with so many values at most are not folded
+MOST_WAYS = 256  # of one row
+MOST_TRIED = MOST_WAYS  # combinations of values; variables that have no more are not folded
 MOST_EXCLUDED = 64  # sets of facts that a way excludes; more are one event
 FEW_RELATIONS = 8  # of a path, each of which is an event of its own
 NEGLIGIBLE = 1e-3  # share of the sum of all ways of a row, below which the last ones are left out
@@ -80,7 +81,7 @@ class ConjunctionRows:
         kept = frozenset(kept)
         plan = plan_rows(conjunction, kept, context.domains, fold=False)
         free = [name for name in plan.factors if name not in kept]
-        if fold and context.facts.count ** len(free) > MOST_WAYS:
+        if fold and context.facts.count ** len(free) > MOST_TRIED:
             plan = plan_rows(conjunction, kept, context.domains)
         return cls(context, conjunction, plan, RowSearch(plan, context.factors))
 
