@@ -19,29 +19,21 @@ from pyoxigraph import DefaultGraph, Store
 from halfgraph.errors import HalfgraphError, SparqlError
 from halfgraph.graph.names import Namer
 from halfgraph.graph.statements import TYPE
-from halfgraph.graph.vocabulary import local_name
 from halfgraph.sparql import syntax_tree as tree
 from halfgraph.sparql.parse import Request, parse
 from halfgraph.sparql.prefixes import COMMON, Prefixes
 from halfgraph.sparql.row_completion import completed, known_rows
 from halfgraph.sparql.row_reading import RowReading, read_rows
-from halfgraph.sparql.scopes import mentioned
-from halfgraph.sparql.syntax_tree import Call, Iri, Literal, Operation, PathOperation, Triple, Variable, walk
+from halfgraph.sparql.syntax_tree import Iri
 from halfgraph.sparql.unsupported import refuse_forbidden
 from halfgraph.sparql.writer import write
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
+from literal_properties import literal_properties
 
 LEAST, LEAST_MEAN = 0.65, 0.85
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data" / "sparql-queries"
 PREFIXES = Prefixes({"": "http://halfgraph.local/", **COMMON}, "http://halfgraph.local/")
-LABELS = frozenset(
-    ["label", "prefLabel", "altLabel", "name", "description", "comment", "title", "notation", "definition", "note"]
-)
-# Functions whose first argument is a literal; aggregates of numbers among them.
-_OF_LITERALS = """
-LANG LANGMATCHES DATATYPE REGEX CONTAINS STRSTARTS STRENDS STRBEFORE STRAFTER STRLEN UCASE LCASE SUBSTR REPLACE YEAR
-MONTH DAY HOURS MINUTES SECONDS TIMEZONE TZ ABS CEIL FLOOR ROUND ISNUMERIC ISLITERAL SUM AVG + -
-"""
-OF_LITERALS = frozenset(_OF_LITERALS.split())
 LABEL_SERVICE = Iri("http://wikiba.se/ontology#label")
 
 
@@ -151,53 +143,6 @@ def _without(node: Any) -> Any:
         return node
     parts = {name: value for name, value in vars(node).items() if isinstance(value, tree.SyntaxNode | tuple)}
     return replace(node, **{name: _without(value) for name, value in parts.items() if name not in ("span", "clauses")})
-
-
-def literal_properties(query: tree.Query | tree.Update) -> frozenset[str]:
-    """Return the properties of a query that lead to literals: to one, to a variable used as one, or to a label."""
-    triples = [node for node in walk(query) if isinstance(node, Triple)]
-    variables, found = set(literal_variables(query)), set[str]()
-    for _ in range(3):  # a property makes its variables literals, and those make their properties
-        for triple in triples:
-            is_literal = isinstance(triple.object, Literal) or mentioned(triple.object) & variables
-            last = set(last_properties(triple.predicate))
-            if is_literal:
-                found |= last
-            elif last and all(local_name(iri) in LABELS or iri in found for iri in last):
-                found |= last
-                variables |= mentioned(triple.object)
-    return frozenset(found - {TYPE})
-
-
-def last_properties(path: tree.SyntaxNode) -> Iterator[str]:
-    """Yield the properties that a path can end with."""
-    match path:
-        case Iri(value):
-            yield value
-        case PathOperation("/" | "*" | "+" | "?", parts):
-            yield from last_properties(parts[-1])
-        case PathOperation("|", parts):
-            for part in parts:
-                yield from last_properties(part)
-
-
-def literal_variables(query: tree.Query | tree.Update) -> Iterator[str]:
-    """Yield the variables that expressions use as literals."""
-    for node in walk(query):
-        match node:
-            case Operation(first, rest):
-                operands = [first, *(operand for _, operand in rest)]
-                signs = {sign for sign, _ in rest}
-                compares = bool(signs & {"<", ">", "<=", ">=", "+", "-", "*", "/"})
-                with_literal = signs <= {"=", "!="} and any(isinstance(operand, Literal) for operand in operands)
-                if compares or with_literal:
-                    yield from (operand.name for operand in operands if isinstance(operand, Variable))
-            case Call(str(function), (Variable(name), *_)) if function in OF_LITERALS:
-                yield name
-            case Call("IN" | "NOT IN", (Variable(name), *options)) if any(isinstance(o, Literal) for o in options):
-                yield name
-            case Call(Iri(), (Variable(name), *_)):
-                yield name
 
 
 if __name__ == "__main__":

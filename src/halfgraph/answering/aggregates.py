@@ -85,6 +85,7 @@ def aggregate(
         group = groups.setdefault(key_of(row.binding, grouping.keys), Solutions([], solutions.lineage, []))
         group.rows.append(row)
     linear = [one for one in grouping.aggregates if one.is_linear] if grouping.shows_keys else []
+    linear = [one for one in linear if one.is_distinct or reading.is_countable]
     more: dict[Key, dict[str, float]] = {key: {} for key in groups}
     for one in linear:
         sums = _distinct(rows, reading, one, solutions) if one.is_distinct else _sums(one, groups)

@@ -71,6 +71,8 @@ class RowSearch:
     def _run(self, bound: Mapping[str, int], first: str | None) -> PartialRows:
         done = set(bound)
         table = self._settle(PartialRows.of(bound), self.plan.patterns, done)
+        for fold in self.plan.exists:
+            table = table.times(np.array([self.factors.exists(fold)]))
         for name in bound:
             table = self._times_own(table, name)
         if not len(table):

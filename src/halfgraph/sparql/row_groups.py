@@ -100,6 +100,7 @@ class GroupReader:
     patterns: RowPatterns
     notes: dict[str, None] = field(default_factory=dict)
     uncounted: set[str] = field(default_factory=set)
+    is_countable: bool = True  # whether rows of different alternatives are different rows
     _conditions: dict[tuple[Group, frozenset[str]], list[Conjunction] | None] = field(default_factory=dict)
 
     def alternatives(self, group: Group) -> list[Alternative]:
@@ -192,6 +193,7 @@ class GroupReader:
         group = Group((select.where, *values, *binds)) if values or select.projection else select.where
         found = self.alternatives(renamed(group, names))
         if select.duplicates:
+            self.is_countable &= len(found) == 1
             self.uncounted.update(self.patterns.fresh.names[before:])
         return found
 

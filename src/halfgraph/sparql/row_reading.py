@@ -42,6 +42,7 @@ class RowReading:
     predicates: tuple[Iri, ...] = ()  # of the text that are no relations: they lead to literals, or are mistakes
     keys: tuple[Variable | Named, ...] = ()  # of the groups
     measures: tuple[tuple[Call, str], ...] = ()  # aggregates, and the column of the argument of each
+    is_countable: bool = True  # whether rows of different branches are different rows, each counted
 
     @property
     def is_aggregated(self) -> bool:
@@ -79,6 +80,7 @@ def read_rows(request: Request, graph: Graph) -> RowReading:
         predicates,
         _keys(select, fresh),
         finisher.measures(fresh),
+        reader.is_countable,
     )
 
 
