@@ -55,12 +55,12 @@ def plant(triples: list[Triple], seed: int) -> set[Triple]:
 def main(folder: Path, minutes: float) -> None:
     """Plant, train, check and compare."""
     triples = read()
-    wrong = plant(triples, seed=0)
+    wrong = plant(triples, seed=1)  # the order of the list was chosen on seed 0
     rows = sorted([*triples, *wrong])
     (folder / "planted.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     graph = halfgraph.Graph.read(folder / "planted.tsv", folder / "graph", split="90/5/5")
     engine = halfgraph.train(graph, folder / "run", minutes=minutes)
-    found = unlikely_triples(engine.predictors.links, limit=1_000)
+    found = unlikely_triples(engine.predictors.links, graph.train, limit=1_000)
     name = graph.entities.name
     listed = [(name(one.head), graph.relations.name(one.relation // 2), name(one.tail)) for one in found]
     random = len(wrong) / len(rows)

@@ -46,7 +46,8 @@ class GraphCheck:
     def run(self, check: Check, limit: int, progress: Callable[[int, int], None] = lambda *_: None) -> list[Finding]:
         """Return the first findings of one check; `progress` is that of unlikely triples."""
         if check == "unlikely":
-            found = unlikely_triples(self.engine.predictors.links, limit, progress=progress)
+            trained = self.engine.graph.train
+            found = unlikely_triples(self.engine.predictors.links, trained, limit, progress=progress)
             return [self._unlikely(one) for one in found]
         if check == "type":
             clashes = type_clashes(self.engine.graph, self.engine.view)
@@ -59,15 +60,15 @@ class GraphCheck:
         return names.entity(head), names.relation(relation), names.entity(tail)
 
     def _unlikely(self, one: CheckedTriple) -> Finding:
-        places = f"number {one.tail_place:,} as object, number {one.head_place:,} as subject"
-        reason = f"without it, confidence {percent(one.probability)}, {places}"
+        places = f"ranked {one.tail_place:,} as object, {one.head_place:,} as subject"
+        reason = f"confidence {percent(one.probability)} without it, {places}"
         ends = self._triple(one.head, one.relation, one.tail)
         return Finding("unlikely", *ends, round(one.probability, 6), reason)
 
     def _clash(self, one: TypeClash) -> Finding:
         name = self.engine.names.type_name
-        usual = f"{one.usual_share:.0%} of this relation's {ENDS[one.end]}s are {name(one.usual)}"
-        reason = f"its {ENDS[one.end]} is {name(one.type_id)}; {usual}, {one.share:.1%} {name(one.type_id)}"
+        where = f"as in {one.count:,} of {one.total:,} triples of this relation"
+        reason = f"its {ENDS[one.end]} is {name(one.type_id)}, {where}; usual is {name(one.usual)}"
         return Finding("type", *self._triple(one.head, one.relation, one.tail), round(one.share, 6), reason)
 
     def _duplicate(self, one: DuplicatePair) -> Finding:

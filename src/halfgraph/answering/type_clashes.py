@@ -24,9 +24,13 @@ class TypeClash:
     tail: int
     end: int
     type_id: int
-    share: float
+    count: int  # triples of the relation with this type there
+    total: int  # triples of the relation with a stated type there
     usual: int
-    usual_share: float
+
+    @property
+    def share(self) -> float:
+        return self.count / self.total
 
 
 def type_clashes(graph: Graph, view: str = "whole") -> list[TypeClash]:
@@ -43,8 +47,8 @@ def type_clashes(graph: Graph, view: str = "whole") -> list[TypeClash]:
         usual = shares.argmax(axis=1)
         for row in np.flatnonzero(clash[relations, types]).tolist():
             (head, _, tail), relation, type_id = stated[row].tolist(), int(relations[row]), int(types[row])
-            own, most = float(shares[relation, type_id]), float(shares[relation].max())
-            clashes.append(TypeClash(head, 2 * relation, tail, end, type_id, own, int(usual[relation]), most))
+            numbers = int(counts[relation, type_id]), int(counts[relation].sum()), int(usual[relation])
+            clashes.append(TypeClash(head, 2 * relation, tail, end, type_id, *numbers))
     return sorted(clashes, key=lambda own: (own.share, own.relation, own.head, own.tail, own.end))
 
 

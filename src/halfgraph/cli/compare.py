@@ -73,4 +73,5 @@ def compare(
     elif not quiet:
         print_report(table)
         note(f"{questions.total:,} {questions.split} questions, {questions.source}.")
+        note("95 %: confidence intervals of the value and of the difference, by bootstrap over questions.")
         note(f"p: paired bootstrap test over questions, two-sided; * below {comparison.SIGNIFICANT:g}.")

@@ -79,7 +79,7 @@ def comparison_table(compared: Mapping[str, Mapping[str, Any]]) -> Table:
                 figure = figure[key]
             if figure is not None:
                 rows.append([measure, name, *_cells(figure)])
-    columns = ["", "run", "value", "95 % interval", "difference", "95 % interval", "p"]
+    columns = ["", "run", "value", "95 %", "difference", "95 %", "p"]
     return Table("Means over query types and structures; differences to the first run", columns, rows, digits=3)
 
 
@@ -91,4 +91,4 @@ def _cells(figure: ComparedFigure) -> list[str]:
 
 
 def _ends(ends: Sequence[float] | None, sign: str = "") -> str:
-    return "" if ends is None else f"{ends[0]:{sign}.3f} to {ends[1]:{sign}.3f}"
+    return "" if ends is None else f"{ends[0]:{sign}.3f}..{ends[1]:{sign}.3f}"
