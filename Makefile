@@ -6,7 +6,7 @@ PAGE := src/halfgraph/serving/page/index.html
 MODULES := web/node_modules/.package-lock.json
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: install web types demo format test test-slow damage check bench fuzz soak clean
+.PHONY: install web types demo format browser test test-slow damage check bench fuzz soak dist clean
 
 install: $(INSTALLED)
 
@@ -33,33 +33,19 @@ types: install
 
 demo: install web
 	rm -rf demo
-	$(BIN)/halfgraph import demo --split 90/1/9 --out demo/graph
-	$(BIN)/halfgraph sample demo/graph --two-edges 0 --three-edges 0 --neighbourhoods 0 --valid 0 --test 500 \
-	    --out demo/questions
-	$(BIN)/halfgraph train demo/graph --minutes 3 --out demo/run
-	$(BIN)/halfgraph evaluate demo/run --workload demo/questions --no-baselines
-	@echo
-	@echo 'A query whose answer is missing from the graph:'
-	@echo
-	@sed 's/^/    /' examples/cy_young.rq
-	@echo
-	@echo 'The answer is Sandy Koufax, but the triple that says he won the award was held out, so a triple store'
-	@echo 'finds no answer. halfgraph predicts it:'
-	@echo
-	$(BIN)/halfgraph ask demo/run --view train --top 3 examples/cy_young.rq
-	@echo
-	@echo 'Why him? Two of the three triples that the answer needs are in the graph; the third is predicted:'
-	@echo
-	$(BIN)/halfgraph ask demo/run --view train --explain :Sandy_Koufax examples/cy_young.rq
-	@echo
-	@echo 'Ask a query:     .venv/bin/halfgraph ask demo/run "SELECT ?x { ?x :born_in :Mobile_Alabama }"'
-	@echo 'Open the page:   .venv/bin/halfgraph serve demo/run --view train     and then http://127.0.0.1:8000/'
+	$(BIN)/halfgraph demo --minutes 3 --out demo
 
 format: install
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
 
-test: install web
+# The browser of tests/web. Without root, those tests are skipped if there is none.
+browser:
+	@command -v chromium > /dev/null || command -v chromium-browser > /dev/null || command -v google-chrome > /dev/null \
+	    || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } \
+	    || echo 'There is no Chromium, so the browser tests are skipped. To run them: sudo apt-get install chromium' >&2
+
+test: install web browser
 	$(BIN)/pytest -n 2 --dist loadfile
 
 test-slow: install web
@@ -86,6 +72,10 @@ fuzz: install
 
 soak: install
 	$(BIN)/python benchmarks/long/soak.py $(or $(MINUTES),60)
+
+# A wheel and an sdist with the page inside; from this sdist a wheel is built without Node.js.
+dist: install web
+	$(BIN)/python -m build
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .hypothesis demo runs dist build web/node_modules src/halfgraph/serving/page

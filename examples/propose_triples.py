@@ -4,7 +4,8 @@ import sys
 from pathlib import Path
 
 import halfgraph
-from halfgraph.answering.proposals import write_proposed
+from halfgraph.answering.proposal_files import write_proposals
+from halfgraph.answering.proposals import missing
 
 source, folder = Path(sys.argv[1]), Path(sys.argv[2])
 steps = int(sys.argv[3]) if len(sys.argv) > 3 else 500
@@ -18,5 +19,6 @@ for number in range(20):
     subject = graph.namer.iri(graph.entities.name(number))
     query = f"SELECT ?what {{ <{subject}> <{relation}> ?what }}"
     witnesses += [engine.explain(query, answer.entity) for answer in engine.ask(query, top=3).predicted]
-count = write_proposed(folder / "missing.nq", witnesses, str(folder / "run"), "objects of the first relation")
-print(f"{count} triples to check in {folder / 'missing.nq'}")
+triples = missing(witnesses)
+write_proposals(folder / "missing.nq", triples, str(folder / "run"), "objects of the first relation", {})
+print(f"{len(triples)} triples to check in {folder / 'missing.nq'}")

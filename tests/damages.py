@@ -35,10 +35,9 @@ class Damage(NamedTuple):
         path = folder / self.file
         KINDS[self.kind](path, other / self.file, random.Random(self.seed))
         manifest = path.parent / MANIFEST
-        if self.manifest == "kept" or self.file.endswith(MANIFEST):
-            return
-        manifest.unlink()
-        if self.manifest == "renewed" and all(map(Path.is_file, path.parent.iterdir())):
+        if self.manifest == "removed" and not self.file.endswith(MANIFEST):
+            manifest.unlink(missing_ok=True)
+        elif self.manifest == "renewed" and manifest.is_file() and not self.file.endswith(MANIFEST):
             write_manifest(path.parent)
 
 

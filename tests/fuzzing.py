@@ -73,7 +73,16 @@ ROUTES = {  # the methods and the parameters of each
     "/api/entity": (("GET",), ("iri", "limit")),
     "/sign-in": (("POST",), ("token",)),
 }
-NO_PARAMETERS = ("/", "/api/info", "/api/examples", "/api/health", "/metrics", "/api/openapi.json", "/page.js")
+NO_PARAMETERS = (
+    "/",
+    "/api/info",
+    "/api/examples",
+    "/api/health",
+    "/api/health/live",
+    "/metrics",
+    "/api/openapi.json",
+    "/page.js",
+)
 NO_ROUTES = ("/api/", "/nothing", "//", "/.", "/sparql/", "*", "http://evil.example/", "/%2e%2e/%2e%2e/etc/passwd")
 MEDIA = (
     *("application/sparql-query", "application/x-www-form-urlencoded", "application/json", "application/sparql-update"),
@@ -316,7 +325,7 @@ def fuzz(server: Running, seed: int, count: int, seconds: float = float("inf"), 
 
     def client(number: int) -> None:
         for turn in range(number, count, clients):
-            if time.monotonic() > end:
+            if time.monotonic() > end or server.process.poll() is not None:
                 return
             message = request(random.Random(f"{seed} {turn}"))
             outcome.add(message, send(server.address, message))
@@ -326,6 +335,8 @@ def fuzz(server: Running, seed: int, count: int, seconds: float = float("inf"), 
         thread.start()
     for thread in threads:
         thread.join()
+    if server.process.poll() is not None:
+        outcome.faults.append((f"the server has ended with code {server.process.returncode}", b""))
     if "Traceback" in server.logged():
         outcome.faults.append((server.logged()[server.logged().index("Traceback") :][:5000], b""))
     if outcome.codes[503] > max(2, sum(outcome.codes.values()) / 1000):

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import chain, combinations, product
 from math import prod
 
@@ -21,7 +21,6 @@ from halfgraph.query.rows import (
     PathChoice,
     PathRepeat,
     PathSequence,
-    Pattern,
     Relation,
     RowQuery,
     TypePattern,
@@ -73,7 +72,11 @@ class TableLinks:
     def triples(self):
         return TriplesByRelation.of(self.graph)
 
-    def row(self, head: int, relation: int):
+    @cached_property
+    def row(self):
+        return cache(self._row)
+
+    def _row(self, head: int, relation: int):
         row = np.zeros(self.world.entities, np.float32)
         for fact, likely in self.world.uncertain.items():
             if len(fact) == 3:
@@ -131,47 +134,53 @@ def solutions(
     world: SmallWorld, facts: frozenset[Fact], conjunction: Conjunction, bound: Mapping[str, Value]
 ) -> Iterator[dict[str, Value]]:
     """Values of all variables with which a conjunction holds, one value after another."""
-    names = {
-        name for pattern in conjunction if not isinstance(pattern, Exclusion) for name in pattern_variables(pattern)
-    }
-    free = sorted(names - set(bound))
-    ranges = [values_of(world, conjunction, name) for name in free]
-    for values in product(*ranges):
+    uncertain = [pattern for pattern in conjunction if isinstance(pattern, LinkPattern | TypePattern)]
+    exclusions = [pattern for pattern in conjunction if isinstance(pattern, Exclusion)]
+    free = sorted({name for pattern in uncertain for name in pattern_variables(pattern)} - set(bound))
+    for values in product(*(values_of(world, uncertain, name) for name in free)):
         every = {**bound, **dict(zip(free, values, strict=True))}
-        if all(holds(world, facts, pattern, every) for pattern in conjunction):
-            yield every
+        if all(holds(world, facts, pattern, every) for pattern in uncertain):
+            for merged in with_given_rows(conjunction, every):
+                if not any(excludes(world, facts, pattern, merged) for pattern in exclusions):
+                    yield merged
 
 
-def values_of(world: SmallWorld, conjunction: Conjunction, name: str) -> list[Value]:
+def with_given_rows(conjunction: Conjunction, values: Mapping[str, Value]) -> Iterator[dict[str, Value]]:
+    """The values with those of one row of each given table that agrees with them."""
+    tables = [pattern for pattern in conjunction if isinstance(pattern, Given)]
+    for rows in product(*(table.rows for table in tables)):
+        merged, agree = dict(values), True
+        for table, row in zip(tables, rows, strict=True):
+            for name, value in zip(table.variables, row, strict=True):
+                agree = agree and (value is None or merged.setdefault(name, value) == value)
+        if agree:
+            yield merged
+
+
+def excludes(world: SmallWorld, facts: frozenset[Fact], pattern: Exclusion, values: Mapping[str, Value]) -> bool:
+    """Whether any part of an exclusion holds."""
+    return any(next(solutions(world, facts, part, values), None) is not None for part in pattern.parts)
+
+
+def values_of(world: SmallWorld, patterns: list[LinkPattern | TypePattern], name: str) -> list[Value]:
     """All values that a variable can have."""
-    links = [pattern for pattern in conjunction if isinstance(pattern, LinkPattern)]
-    types = [pattern for pattern in conjunction if isinstance(pattern, TypePattern)]
-    if any(name in path_variables(pattern.path) for pattern in links):
+    if any(isinstance(own, LinkPattern) and name in path_variables(own.path) for own in patterns):
         return list(range(0, world.relations, 2))
-    if any(pattern.variable == name for pattern in types):
+    if any(isinstance(own, TypePattern) and own.variable == name for own in patterns):
         return list(world.classes)
-    if any(name in pattern_variables(pattern) for pattern in (*links, *types)):
-        return list(range(world.entities))
-    columns = [
-        (own, own.variables.index(name)) for own in conjunction if isinstance(own, Given) and name in own.variables
-    ]
-    return list(dict.fromkeys(row[column] for own, column in columns for row in own.rows))
+    return list(range(world.entities))
 
 
-def holds(world: SmallWorld, facts: frozenset[Fact], pattern: Pattern, values: Mapping[str, Value]) -> bool:
-    """Whether a pattern holds with values of all its variables."""
+def holds(
+    world: SmallWorld, facts: frozenset[Fact], pattern: LinkPattern | TypePattern, values: Mapping[str, Value]
+) -> bool:
+    """Whether a link or a type holds with values of all its variables."""
     match pattern:
         case LinkPattern(source, path, target):
             pairs = path_pairs(world, facts, path, values)
             return (values.get(source, source), values.get(target, target)) in pairs
         case TypePattern(term, iri, variable):
             return (values.get(term, term), iri if variable is None else values[variable]) in facts
-        case Given(variables, rows):
-            own = [values[name] for name in variables]
-            return any(all(g is None or g == v for g, v in zip(row, own, strict=True)) for row in rows)
-        case Exclusion(parts):
-            bound = {name: value for name, value in values.items() if value is not None}  # others are any value
-            return not any(any(solutions(world, facts, part, bound)) for part in parts)
 
 
 def path_pairs(

@@ -56,8 +56,9 @@ def running(run: Path, *options: str) -> Iterator[Running]:
         try:
             assert process.stdout is not None
             found = re.search(r"http://\S+", process.stdout.readline())
-            log.seek(0)
-            assert found, log.read()
+            if found is None:  # the log is read only then: the server shares its position, and would write over it
+                log.seek(0)
+                raise AssertionError(log.read())
             yield Running(process, found.group().rstrip("/"), log)
         finally:
             process.kill()

@@ -7,9 +7,10 @@ from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.complex import ComplEx
 from halfgraph.model.encoder import Encoder
+from halfgraph.prediction.base import Scores
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.link_executor import BEAM, LinkExecutor
-from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_features import FEATURES, Ids, LinkFeatures
 from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
 from halfgraph.prediction.predictors import LinkModels, Predictors
 
@@ -44,6 +45,16 @@ def links_of(graph: KnowledgeGraph, weights: LinkWeights | None = None, projecti
     encoder = Encoder(architecture, graph, torch.Generator().manual_seed(0))
     own = random_weights(graph) if weights is None else weights
     return LinkPredictor(EmbeddingIndex.of(encoder), random_complex(graph), graph, own)
+
+
+def features_of(links: LinkFeatures, head: int, relation: int, tails: Ids) -> tuple[Scores, Scores]:
+    """Features of the links from a head to some tails, and from these tails to it: (tails, features) each."""
+    there = np.repeat(links.head_features(relation, np.array([head])), len(tails), axis=0)
+    back = links.head_features(relation ^ 1, tails)
+    for column, (forward, backward) in enumerate(links.pair_features(np.array([head]), relation, tails)):
+        there[:, column] += forward[0].numpy()
+        back[:, column] += backward[0].numpy()
+    return there, back
 
 
 def executor_of(

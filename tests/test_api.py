@@ -3,11 +3,13 @@
 import json
 import subprocess
 import sys
+from inspect import signature
 
 import numpy as np
 import pytest
 
 import halfgraph
+from halfgraph.graph.manifest import write_manifest
 from small_runs import people
 
 QUERY = "SELECT ?x { ?x <livesIn> <city1> ; <speaks> <language1> }"
@@ -89,10 +91,78 @@ def test_a_run_whose_graph_has_moved_says_what_to_pass(run, graph, tmp_path):
     shutil.copytree(run, other)
     provenance = json.loads((other / "provenance.json").read_text())
     (other / "provenance.json").write_text(json.dumps(provenance | {"graph_path": str(tmp_path / "gone")}))
-    (other / "manifest.json").unlink()
-    with pytest.raises(halfgraph.HalfgraphError, match="--graph"):
+    write_manifest(other)
+    with pytest.raises(halfgraph.HalfgraphError, match="Pass its folder as graph"):
         halfgraph.load(other)
     assert halfgraph.load(other, graph.path).ask(QUERY).predicted
+
+
+def test_answers_engines_and_graphs_are_shown_in_a_few_lines(run, graph):
+    engine = halfgraph.load(run, view="train")
+    answers = engine.ask(QUERY, top=3)
+    assert repr(answers).startswith(f"Answers: {len(answers.known)} known, 3 predicted\n")
+    assert len(answers) == len(list(answers)) == len(answers.to_pandas())
+    for value in (graph, engine, halfgraph.Graph.open(graph.path)):
+        assert "\n" not in repr(value)
+        assert f"{graph.whole.triple_count:,} triples" in repr(value)
+    assert f"{engine.known.triple_count:,} known triples; modes links, embedding, ensemble" in repr(engine)
+    assert sorted(graph.relations) == ["citizenOf", "inCountry", "livesIn", "roots", "speaks", "spokenIn"]
+
+
+@pytest.mark.parametrize("view", ["all", "valid", ""])
+def test_an_unknown_view_is_refused_with_the_known_ones(run, graph, view):
+    with pytest.raises(halfgraph.HalfgraphError, match=r"^view: there is no view .*Known: whole, known, train\."):
+        halfgraph.load(run, view=view)
+    with pytest.raises(halfgraph.HalfgraphError, match=r"^view: there is no view"):
+        graph.view("all")
+
+
+def test_a_name_in_the_place_of_a_graph_is_refused(tmp_path):
+    for call in (halfgraph.train, halfgraph.sample):
+        with pytest.raises(halfgraph.HalfgraphError, match=r"must be a halfgraph.Graph, found 'world'.*Graph.open"):
+            call("world", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_choices_are_keywords_that_the_options_have():
+    from dataclasses import fields
+
+    from halfgraph.graph.files import ReadOptions
+    from halfgraph.graph.importing import ImportOptions
+    from halfgraph.workload.folder import Counts
+
+    reading = {field.name for field in fields(ReadOptions)} - {"one_document", "progress"}
+    options = {field.name for field in fields(ImportOptions)} - {"reading"}
+    assert set(signature(halfgraph.Graph.read).parameters) == {"source", "out"} | reading | options
+    counts = {field.name for field in fields(Counts)}
+    assert set(signature(halfgraph.sample).parameters) == {"graph", "out", "seed"} | counts
+
+
+def test_choices_reach_the_import(tmp_path):
+    (tmp_path / "a.tsv").write_text("from\tby\tto\na\tr\tb\na\tr\ta\nbad\n")
+    (tmp_path / "types.tsv").write_text("a\tT\nb\tU\n")
+    choices = {"header": True, "skip_bad": True, "self_loops": "drop", "types_file": tmp_path / "types.tsv"}
+    graph = halfgraph.Graph.read(tmp_path / "a.tsv", tmp_path / "graph", base="http://b.org/", **choices)
+    assert graph.whole.triple_count == 1
+    assert (set(graph.types.names), graph.namer.base) == ({"T", "U"}, "http://b.org/")
+
+
+def test_a_run_is_resumed_only_when_this_is_asked_for(graph, tmp_path):
+    few = {"steps": 2, "dim": 8, "heads": 2}
+    halfgraph.train(graph, tmp_path / "run", **few)
+    before = (tmp_path / "run" / "model.safetensors").read_bytes()
+    with pytest.raises(halfgraph.HalfgraphError, match="pass resume to continue it"):
+        halfgraph.train(graph, tmp_path / "run", **few)
+    halfgraph.train(graph, tmp_path / "run", **few, resume=True)
+    assert (tmp_path / "run" / "model.safetensors").read_bytes() == before
+
+
+def test_training_shows_a_bar_in_a_terminal_and_nothing_otherwise(graph, tmp_path, capsys, monkeypatch):
+    halfgraph.train(graph, tmp_path / "quiet", steps=2, dim=8, heads=2)
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    halfgraph.train(graph, tmp_path / "shown", steps=2, dim=8, heads=2)
+    assert "step" in capsys.readouterr().err
 
 
 def test_all_public_names_are_there_and_no_others():

@@ -7,7 +7,7 @@ import pytest
 
 import halfgraph
 from doc_pages import DOCS, ROOT, code_blocks, name_of, run_examples, text_of
-from server_process import running
+from server_process import PROGRAM, running
 
 EXAMPLES = [page for page in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))) if code_blocks(text_of(page), "python")]
 CITIES = ("london", "paris", "rome")
@@ -31,7 +31,7 @@ def names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 
 def test_the_pages_with_examples_are_those_that_are_run_here() -> None:
-    tested = ["docs/ask.md", "docs/data.md", "docs/extending.md", "docs/http.md", "docs/sparql.md"]
+    tested = ["docs/agents.md", "docs/ask.md", "docs/data.md", "docs/extending.md", "docs/http.md", "docs/sparql.md"]
     assert [name_of(page) for page in EXAMPLES] == tested
 
 
@@ -67,3 +67,20 @@ def test_the_example_of_asking_over_http_runs(names: dict[str, Any], monkeypatch
         run_examples(DOCS / "http.md", names, **{"http://localhost:8000": server.address})
     assert list(tables[0].columns) == ["player", "_score", "_confidence", "_source"]
     assert (tables[0]._source == "known").sum() == 40
+
+
+def test_the_example_of_an_agent_runs(names: dict[str, Any], capfd: pytest.CaptureFixture[str]) -> None:
+    Path("players.tsv").write_text(PLAYERS)
+    halfgraph.train(halfgraph.Graph.read("players.tsv", "players"), "run", steps=2, dim=8, heads=2)
+    changes = {
+        '"halfgraph"': f'"{PROGRAM}"',
+        "demo/run": "run",
+        "args=": "env=dict(__import__('os').environ), args=",
+        ":throws :Left_hand ; ": "",
+        ":Sandy_Koufax": "player0",
+    }
+    run_examples(DOCS / "agents.md", names, **changes)
+    search, answers, reason = capfd.readouterr().out.splitlines()
+    assert "Los_Angeles_Dodgers_1963" in search
+    assert answers.count("'status': 'known'") > 10  # some of the 40 are held out
+    assert "'verdict': 'player0 is " in reason

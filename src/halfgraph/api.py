@@ -4,20 +4,26 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.explanation_schema import Witness
 from halfgraph.answering.markup import table
 from halfgraph.answering.schema import Answers
-from halfgraph.errors import FolderError, HalfgraphError
+from halfgraph.cli.output import progress as progress_display
+from halfgraph.cli.train import training_progress
+from halfgraph.errors import FolderError, HalfgraphError, SettingError
 from halfgraph.evaluation.questions import sample_questions
 from halfgraph.evaluation.results import evaluate as figures_of
 from halfgraph.evaluation.validation import validation_questions, validator
 from halfgraph.graph import folder
 from halfgraph.graph.demo import CATALOGUE
+from halfgraph.graph.files import ReadOptions
 from halfgraph.graph.importing import ImportOptions, import_graph, import_named
+from halfgraph.graph.named_graphs import DefaultGraph
+from halfgraph.graph.names import DEFAULT_BASE
 from halfgraph.graph.splitting import Shares
+from halfgraph.graph.types import How, Untyped
 from halfgraph.model.encoder import Encoder
 from halfgraph.prediction.calibration import calibrate, time_for_links
 from halfgraph.prediction.predictors import Predictors
@@ -43,6 +49,7 @@ __all__ = [
     "train",
 ]
 PathLike = str | Path
+KNOWN_VIEWS = ("whole", "known", "train")  # views whose triples can count as known
 
 
 class ApiGraph(folder.Graph):
@@ -50,13 +57,44 @@ class ApiGraph(folder.Graph):
 
     @classmethod
     def read(
-        cls, source: PathLike | Sequence[PathLike], out: PathLike, *, split: str | None = None, **choices: Any
+        cls,
+        source: PathLike | Sequence[PathLike],
+        out: PathLike,
+        *,
+        split: str | None = None,
+        seed: int = 0,
+        format: str | None = None,  # noqa: A002
+        header: bool = False,
+        skip_bad: bool = False,
+        types: How = "nearest",
+        types_file: PathLike | None = None,
+        labels_files: Sequence[PathLike] = (),
+        language: str = "en",
+        untyped: Untyped = "vote",
+        smallest_type: int = 1,
+        blank_nodes: Literal["keep", "drop"] = "keep",
+        self_loops: Literal["keep", "drop"] = "keep",
+        schema: Literal["aside", "use"] = "aside",
+        default_graph: DefaultGraph = "auto",
+        base: str = DEFAULT_BASE,
     ) -> "ApiGraph":
         """Import RDF, TSV or CSV files, a folder with train/valid/test files, or "demo" into a new graph folder.
 
-        `split` is for example "90/1/9"; `choices` are the fields of `halfgraph.graph.importing.ImportOptions`.
+        `split` is for example "90/1/9". The other choices are those of `halfgraph import`; docs/data.md explains them.
         """
-        chosen = ImportOptions(split=None if split is None else Shares.parse(split), **choices)
+        chosen = ImportOptions(
+            ReadOptions(format, skip_bad, header, blank_nodes, schema, base),
+            types,
+            None if types_file is None else Path(types_file),
+            tuple(map(Path, labels_files)),
+            language,
+            untyped,
+            smallest_type,
+            self_loops,
+            default_graph,
+            None if split is None else Shares.parse(split),
+            seed,
+        )
         if isinstance(source, str) and source in CATALOGUE:
             import_named(CATALOGUE[source](), Path(out), chosen, source)
         else:
@@ -73,9 +111,32 @@ class ApiGraph(folder.Graph):
 Graph = ApiGraph
 
 
-def sample(graph: folder.Graph, out: PathLike, *, seed: int = 0, **counts: int) -> Workload:
-    """Sample questions of every query structure into a new folder; `counts` are the fields of `Counts`."""
-    return draw(graph, Path(out), Plan(Counts(**counts), seed), lambda *_: None)
+def sample(
+    graph: folder.Graph,
+    out: PathLike,
+    *,
+    two_edges: int = Counts.two_edges,
+    three_edges: int = Counts.three_edges,
+    valid: int = Counts.valid,
+    test: int = Counts.test,
+    neighbourhoods: int | None = None,
+    seed: int = 0,
+) -> Workload:
+    """Sample questions of every query structure into a new folder.
+
+    `two_edges` and `three_edges` count training questions in total, `valid` and `test` questions of each structure, and
+    `neighbourhoods` those of each size (default: the number of entities).
+    """
+    _require_graph(graph)
+    counts = Counts(two_edges, three_edges, valid, test, neighbourhoods)
+    return draw(graph, Path(out), Plan(counts, seed), lambda *_: None)
+
+
+def _require_graph(graph: object) -> None:
+    """Raise SettingError unless this is an opened graph."""
+    if not isinstance(graph, folder.Graph):
+        problem = f"must be a halfgraph.Graph, found {graph!r}"
+        raise SettingError("graph", problem, advice='Open it with halfgraph.Graph.open("FOLDER").')
 
 
 def train(
@@ -87,20 +148,31 @@ def train(
     model: str = "cga",
     recipe: str = "default",
     seed: int = 0,
+    patience: int = Budget.patience,
+    resume: bool = False,
+    progress: bool = True,
     **settings: Any,
 ) -> Engine:
     """Train a model in a new run folder, for five minutes by default, and load it.
 
     If the graph has no split, 5 % of its triples are held out to fit confidence on; they still count as known answers.
+    `resume` continues an interrupted run with the same settings. `progress` shows a bar in a terminal or notebook.
+    `settings` are those of `halfgraph train --set`, such as dim=64, heads=4 or learning_rate=0.01: the fields of
+    `halfgraph.model.architecture.Architecture` and `halfgraph.training.recipe.Recipe`.
     """
+    _require_graph(graph)
     out, chosen = Path(out), training_settings(model, recipe, settings)
     model_minutes, link_seconds = time_for_links(5.0 if steps is None and minutes is None else minutes)
-    budget = Budget(steps, model_minutes)
-    graph = start(out, graph, chosen.sections(), seed, resume=False)
+    budget = Budget(steps, model_minutes, patience=patience)
+    graph = start(out, graph, chosen.sections(), seed, resume=resume)
     validate = validator(validation_questions(graph, None, seed))
     encoder = new_encoder(chosen.architecture, graph, seed, "cpu")
-    run(out, graph, encoder, chosen.recipe, budget, name=chosen.model, seed=seed, validate=validate)
-    calibrate(out, graph, load_encoder(out, graph, chosen.architecture), seed, seconds=link_seconds)
+    names: dict[str, Any] = {"name": chosen.model, "seed": seed, "validate": validate}
+    with training_progress(not progress, lines=False) as report:
+        run(out, graph, encoder, chosen.recipe, budget, **names, progress=report)
+    trained = load_encoder(out, graph, chosen.architecture)
+    with progress_display(not progress) as show:
+        calibrate(out, graph, trained, seed, show, seconds=link_seconds)
     return load(out, graph)
 
 
@@ -164,7 +236,7 @@ def open_run(run: PathLike, graph: folder.Graph | PathLike | None = None) -> Tra
 def _recorded_path(run: Path) -> Path:
     path = Path(str(read_provenance(run).get("graph_path", "")))
     if not path.is_dir():
-        raise FolderError(run, f"was trained on {path}, which is not there", advice="Pass --graph FOLDER.")
+        raise FolderError(run, f"was trained on {path}, which is not there", advice="Pass its folder as --graph.")
     return path
 
 
@@ -181,12 +253,21 @@ def load(
     `view` says which triples are known: whole, known or train. `missing` is the share of all triples that these are
     taken to lack, which confidences depend on; by default the share that was held out.
     """
+    folder.check_view(view, KNOWN_VIEWS)
     return open_run(run, graph).engine(view, time_limit=time_limit, missing=missing)
 
 
-def ask(run: PathLike, text: str, top: int = 10, **choices: Any) -> Answers:
+def ask(
+    run: PathLike,
+    text: str,
+    top: int = 10,
+    *,
+    mode: str | None = None,
+    min_confidence: float | None = None,
+    explain: bool = True,
+) -> Answers:
     """Answer one SPARQL query; for several queries use `load` and ask the engine."""
-    return load(run).ask(text, top, **choices)
+    return load(run).ask(text, top, mode=mode, min_confidence=min_confidence, explain=explain)
 
 
 def explain(run: PathLike, text: str, entity: str) -> Witness:

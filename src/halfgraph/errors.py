@@ -22,6 +22,8 @@ from pathlib import Path
 
 # Control characters and marks that change the direction of text: a terminal would obey them.
 UNSAFE = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
+# An option of the command line, or a whole command line.
+OPTION = re.compile(r"\b(?:halfgraph|pip) [a-z][^.;]*|(?<![\w\"'-])--([a-z][a-z-]*[a-z])")
 
 
 def printable(text: str, most: int | None = None) -> str:
@@ -30,8 +32,27 @@ def printable(text: str, most: int | None = None) -> str:
     return UNSAFE.sub(lambda match: match.group().encode("unicode_escape", "surrogatepass").decode(), cut)
 
 
+def without_dashes(text: str) -> str:
+    """Return a text with options as Python and JSON name them: --min-confidence is min_confidence.
+
+    Whole command lines, such as "halfgraph train GRAPH --out RUN", stay as they are.
+    """
+    return OPTION.sub(lambda match: match[1].replace("-", "_") if match[1] else match[0], text)
+
+
 class HalfgraphError(Exception):
-    """Base class of all errors that halfgraph raises on purpose."""
+    """Base class of all errors that halfgraph raises on purpose.
+
+    Messages are written for the command line; everywhere else options have no dashes.
+    """
+
+    def __str__(self) -> str:
+        return without_dashes(self.for_command_line)
+
+    @property
+    def for_command_line(self) -> str:
+        """The message, with options as the command line has them."""
+        return super().__str__()
 
 
 def nearest(text: str, known: Sequence[str], count: int = 3, cutoff: float = 60.0) -> list[int]:

@@ -114,7 +114,7 @@ def test_a_query_that_fails_has_its_error_in_its_place(engine):
 
 def test_a_batch_has_the_modes_and_options_of_a_single_query(engine):
     assert engine.ask_batch([LIVES])[0].mode == engine.ask(LIVES).mode
-    with pytest.raises(SettingError, match="--mode"):
+    with pytest.raises(SettingError, match=r"^mode"):
         engine.ask_batch([LIVES], mode="magic")
-    with pytest.raises(SettingError, match="--min-confidence"):
+    with pytest.raises(SettingError, match=r"^min_confidence"):
         engine.ask_batch([LIVES], min_confidence=0.5)  # this engine has no confidence

@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pyoxigraph import QueryResultsFormat, RdfFormat, parse, parse_query_results
+from pyoxigraph import QueryResultsFormat, RdfFormat, Store, parse, parse_query_results
 
 import halfgraph
 from halfgraph.cli import main
@@ -93,8 +93,24 @@ def test_a_reason_is_shown_triple_by_triple(run, capsys):
 def test_missing_triples_are_written_for_a_triple_store(run, capsys, tmp_path):
     code, _, err = asked(capsys, run, QUERY, "--top", 3, "--missing-as", tmp_path / "missing.nq")
     assert code == 0
-    assert "written to" in err
-    assert list(parse(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS))
+    quads = list(parse(path=str(tmp_path / "missing.nq"), format=RdfFormat.N_QUADS))
+    count = len({quad.subject for quad in quads if quad.predicate.value.endswith("confidence")})
+    assert f"{count} missing triple{'s' * (count > 1)} written to {tmp_path / 'missing.nq'}" in err
+
+
+def test_the_query_is_kept_with_the_prefixes_and_the_base_that_it_uses(run, capsys, tmp_path):
+    asked(capsys, run, "SELECT ?x { ?x :livesIn <city1> }", "--top", 1, "--missing-as", tmp_path / "missing.ttl")
+    triples = parse(path=str(tmp_path / "missing.ttl"), format=RdfFormat.TURTLE)
+    kept = next(one.object.value for one in triples if one.predicate.value == "urn:halfgraph:terms:query")
+    assert kept.splitlines()[:2] == ["BASE <http://halfgraph.local/>", "PREFIX : <http://halfgraph.local/>"]
+    Store().query(kept)  # a query by itself
+
+
+def test_a_file_of_missing_triples_with_an_unknown_suffix_is_refused(run, capsys, tmp_path):
+    code, _, err = asked(capsys, run, QUERY, "--missing-as", tmp_path / "missing.xlsx")
+    assert code == 1
+    assert 'has ".xlsx", which names no format' in err
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_batch_is_a_line_of_json_for_each_query(run, capsys, tmp_path):
@@ -162,6 +178,9 @@ def test_a_query_may_come_from_standard_input(run):
     ("arguments", "said"),
     [
         (["SELECT ?x { ?x foo:livesIn <city1> }"], "the prefix foo: is not declared"),
+        (["SELECT ?x { ?x foo:livesIn <city1> }"], "Known without: :, dbo:"),
+        (["nofile.rq"], "nofile.rq: no such file"),
+        (["queries/of mine"], "queries/of mine: no such file"),
         (["SELECT ?x { ?x <livsIn> <city1> }"], "Did you mean :livesIn"),
         (["SELECT ?x { ?x <livesIn> <citty1> }"], "Did you mean :city1"),
         ([QUERY, "--top", "0"], "--top: must be at least 1"),

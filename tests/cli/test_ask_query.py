@@ -70,7 +70,10 @@ def test_every_selected_variable_is_a_column(graph, capsys):
     [
         ("SELECT ?x ?n { ?x e:age ?n }", ""),
         ("SELECT ?x { ?x e:livesIn e:rome ; a e:Writer , e:Poet }", "?x : Poet\n└─ livesIn⁻¹ ← rome\n"),
-        ("SELECT ?x ?y { ?x e:livesIn ?y . ?y e:livesIn+ ?x } ORDER BY ?x", "?x\n├─ livesIn⁻¹ ← ?y\n└─ (livesIn)+ ← ?y"),
+        (
+            "SELECT ?x ?y { ?x e:livesIn ?y . ?y e:livesIn+ ?x } ORDER BY ?x",
+            "?x\n├─ livesIn⁻¹ ← ?y\n└─ (livesIn)+ ← ?y",
+        ),
     ],
 )
 def test_a_query_that_is_no_tree_is_drawn_as_far_as_it_has_links(graph, capsys, text, drawn):

@@ -70,12 +70,44 @@ def test_a_large_file_is_read_completely_on_request(run: Run, graph: Path, monke
     assert "1 of" in outcome.err
 
 
-def test_folders_without_a_manifest_are_named_and_others_refused(run: Run, graph: Path) -> None:
+def test_a_missing_manifest_is_damage_and_can_be_renewed(run: Run, graph: Path) -> None:
     (graph / "manifest.json").unlink()
-    assert "earlier versions" in " ".join(run("doctor", "graph").out.split())
-    for store in graph.glob("store-*"):
-        (store / "manifest.json").unlink()
-    assert "nothing to check against" in run("doctor", "graph").err
+    refused(run("stats", "graph"), "graph/manifest.json: is missing", "--renew")
+    outcome = run("doctor", "graph", "--json")
+    assert outcome.code == 1
+    problems = {file["path"]: file["problem"] for file in json.loads(outcome.out)["files"] if file["problem"]}
+    assert list(problems) == ["graph/manifest.json"]
+    flip(graph / "train.tails.npy", -1)
+    assert run("doctor", "graph", "--renew").code == 0
+    assert run("doctor", "graph", "--verify").code == 0
+    assert run("query", "graph", "SELECT ?x { ?x <livesIn> <city1> }").code == 0
+    assert {path.name for path in graph.iterdir() if path.name.startswith(".")} == set()
+
+
+def test_a_store_without_a_manifest_is_damage(run: Run, graph: Path) -> None:
+    (graph / "store-whole" / "manifest.json").unlink()
+    assert run("stats", "graph").code == 0
+    assert run("doctor", "graph").code == 1
+    said = "graph/store-whole/manifest.json: is missing", "remove this folder"
+    refused(run("query", "graph", "SELECT ?x { ?x <livesIn> <city1> }"), *said)
+    refused(run("build", "graph", "--seeds-query", "SELECT ?x { ?x ?p ?o }", "--out", "out"), *said)
+
+
+def test_folders_of_earlier_versions_need_no_manifest_and_other_folders_are_refused(run: Run, graph: Path) -> None:
+    described = json.loads((graph / "graph.json").read_text())
+    (graph / "graph.json").write_text(json.dumps(described | {"format": 1}))
+    for folder in (graph, *graph.glob("store-*")):
+        (folder / "manifest.json").unlink()
+    outcome = run("doctor", "graph")
+    assert outcome.code == 0
+    assert "earlier versions" in " ".join(outcome.out.split())
+    assert "nothing to check against" in outcome.err
     Path("empty").mkdir()
     refused(run("doctor", "empty"), "no graph, workload or run here")
     refused(run("doctor", "absent"), "no such folder")
+    refused(run("doctor", "empty", "--renew"), "no graph, workload or run here")
+
+
+def test_examples_written_by_hand_are_no_damage(run: Run, graph: Path) -> None:
+    (graph / "examples.json").write_text('{"examples": []}')
+    assert run("doctor", "graph").code == 0

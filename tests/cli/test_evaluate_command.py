@@ -15,6 +15,7 @@ from sklearn.metrics import roc_auc_score
 from command_line import FEW, Outcome, Run, command
 from halfgraph.evaluation.results import TYPES
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import write_manifest
 from halfgraph.training.run_folder import MODEL, load_tensors, save_tensors
 from query_files import SMALL, published, sampled, some_queries, split_graph, write_lines
 
@@ -247,7 +248,7 @@ def test_a_graph_that_has_moved_is_asked_for(run: Run, made: Path, tmp_path: Pat
         (moved / path.name).write_bytes(path.read_bytes())
     said = json.loads((moved / "provenance.json").read_text())
     (moved / "provenance.json").write_text(json.dumps(said | {"graph_path": "/nowhere/g"}))
-    (moved / "manifest.json").unlink()
+    write_manifest(moved)
     outcome = run("evaluate", "moved", "--workload", "w")
     assert outcome.code == 1
     assert "moved: was trained on /nowhere/g, which is not there. Pass --graph FOLDER" in outcome.err
@@ -267,3 +268,23 @@ def test_the_table_of_the_paper_is_made_and_gone_on_with(run: Run, tmp_path: Pat
     assert run(*arguments, "--rows", "gqe", "--steps", "4").code == 1
     assert "has no split" in run("reproduce", "--graph", "whole", "--out", "u").err
     assert "there is no model named" in run("reproduce", "--graph", "g", "--rows", "nobody", "--out", "u").err
+
+
+def test_compare_prints_one_table_with_paired_differences(run: Run) -> None:
+    outcome = run("compare", "cga0", "gqe", "--workload", "w", "--baselines", "--markdown", "table.md")
+    assert outcome.code == 0
+    lines = [line.split() for line in outcome.out.splitlines() if line.startswith("MRR")]
+    assert [line[1] for line in lines] == ["cga0", "gqe", "popularity", "neighbour"]
+    assert "paired bootstrap test" in outcome.err
+    assert "| MRR | gqe |" in Path("table.md").read_text(encoding="utf-8")
+
+
+def test_compare_has_the_figures_of_evaluate(run: Run) -> None:
+    compared = json.loads(run("compare", "cga0", "gqe", "--workload", "w", "--json").out)
+    evaluated = json.loads(run("evaluate", "gqe", "--workload", "w", "--json", "--no-baselines").out)
+    assert compared["reference"] == "cga0"
+    figure = compared["rows"]["gqe"]["macro"]["mrr"]
+    assert figure["value"] == pytest.approx(evaluated["macro"]["mrr"])
+    first = compared["rows"]["cga0"]["macro"]["mrr"]["value"]
+    assert figure["difference"] == pytest.approx(figure["value"] - first)
+    assert 0 < figure["p"] <= 1

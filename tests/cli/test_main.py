@@ -32,3 +32,11 @@ def test_help_has_an_example_and_fits_a_terminal(run: Run, command: list[str]) -
 def test_an_unknown_command_and_option_are_usage_errors(run: Run) -> None:
     assert run("imports").code == 2
     assert run("stats", "graph", "--plots", "a.png").code == 2
+
+
+def test_help_has_a_short_option_and_completion_can_be_installed(run: Run) -> None:
+    assert run("-h").out == run("--help").out
+    assert run("train", "-h").out == run("train", "--help").out
+    assert run("workload", "export", "-h").out == run("workload", "export", "--help").out
+    assert "--install-completion" in run("-h").out
+    assert run("--version").out.startswith("halfgraph ")

@@ -26,6 +26,14 @@ def test_a_file_that_cannot_be_written_is_one_clear_error(tmp_path: Path) -> Non
         write_atomically(tmp_path / "missing" / "file", b"content", advice="Make room.")
 
 
+def test_a_file_has_the_permissions_of_its_neighbours_whatever_a_library_gives_it(tmp_path: Path) -> None:
+    (tmp_path / "neighbour").touch()
+    with atomic_path(tmp_path / "file") as part:
+        part.unlink()
+        part.touch(mode=0o600)
+    assert (tmp_path / "file").stat().st_mode == (tmp_path / "neighbour").stat().st_mode
+
+
 def test_lines_and_texts_have_a_longest_length(tmp_path: Path) -> None:
     (tmp_path / "seeds").touch()
     os.truncate(tmp_path / "seeds", 1_000_000_000)

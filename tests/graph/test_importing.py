@@ -125,7 +125,7 @@ def test_types_come_from_a_file_of_two_columns(tmp_path: Path, ending: str) -> N
 def test_a_types_file_that_names_an_unknown_entity_is_refused_or_counted(tmp_path: Path) -> None:
     types = tmp_path / "types.tsv"
     types.write_text("alpha\tA\nalpa\tA\nunheard of\tB\n")
-    with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*--skip-bad") as refusal:
+    with pytest.raises(InputError, match=r"line 2: no entity alpa .*did you mean alpha.*skip_bad") as refusal:
         made(tmp_path, "alpha\tr\tbeta\n", types_file=types)
     assert refusal.value.path == types
     graph = made(tmp_path, "alpha\tr\tbeta\n", types_file=types, skip_bad=True)

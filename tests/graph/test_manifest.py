@@ -70,7 +70,7 @@ def test_a_link_to_a_file_in_the_folder_is_that_file(folder: Path) -> None:
 @pytest.mark.parametrize("content", ["", "[]", "{", "[" * 200_000, '{"format": 1}', '{"format": 1, "files": {"a": 3}}'])
 def test_a_broken_manifest_is_one_clear_error(folder: Path, content: str) -> None:
     (folder / "manifest.json").write_text(content)
-    with pytest.raises(FolderError, match=r"manifest\.json: .*remove it to open the folder without checks"):
+    with pytest.raises(FolderError, match=r"manifest\.json: .*run: halfgraph doctor FOLDER --renew"):
         check_file(folder / "large", "")
 
 

@@ -29,7 +29,7 @@ def test_names_that_do_not_clash_have_different_iris(names: list[str], base: str
 
 @pytest.mark.parametrize("base", ["nonsense", "http://a.org", "", "http://a b/", "/"])
 def test_a_base_that_is_none_is_refused(base: str) -> None:
-    with pytest.raises(SettingError, match="--base"):
+    with pytest.raises(SettingError, match="base"):
         Namer(base)
 
 

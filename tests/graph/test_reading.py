@@ -191,6 +191,25 @@ def test_a_header_is_passed_over_when_asked(tmp_path: Path) -> None:
     assert made(tmp_path, '"the\nhead",relation,tail\na,r,b\n', "csv", header=True).fingerprint == plain.fingerprint
 
 
+@pytest.mark.parametrize(
+    "header", ["head,relation,tail", "Subject,Predicate,Object", "h,r,t", "source,relation,target"]
+)
+def test_a_header_is_recognised_and_reported(tmp_path: Path, header: str) -> None:
+    graph = made(tmp_path, f"{header}\na,r,b\n", "csv")
+    assert graph.fingerprint == made(tmp_path, "a\tr\tb\n").fingerprint
+    assert [row["count"] for row in graph.description["report"] if row["what"] == "header lines"] == [1]
+
+
+def test_a_header_is_a_triple_if_there_is_said_to_be_none(tmp_path: Path) -> None:
+    graph = made(tmp_path, "head,relation,tail\na,r,b\n", "csv", header=False)
+    assert graph.train.triple_count == 2
+
+
+def test_names_of_columns_in_a_later_row_or_in_another_order_are_a_triple(tmp_path: Path) -> None:
+    graph = made(tmp_path, "tail,relation,head\nhead,relation,tail\na,r,b\n", "csv")
+    assert graph.train.triple_count == 3
+
+
 @given(st.lists(st.tuples(cells, cells, cells), min_size=1, max_size=8))
 def test_any_names_of_a_tsv_file_are_kept_as_they_are(triples: list[Named]) -> None:
     triples = [(f"e{head}", f"r{relation}", f"e{tail}") for head, relation, tail in triples]  # not to clash
@@ -338,7 +357,7 @@ def test_the_format_follows_from_the_file_extension() -> None:
     }
     assert {name: format_of(Path(name)) for name in endings} == endings
     for unknown in ("a", "a.gz", "a.pdf", "a.nt.zip", "-"):
-        with pytest.raises(InputError, match="--format"):
+        with pytest.raises(InputError, match="Pass format"):
             format_of(Path(unknown))
 
 

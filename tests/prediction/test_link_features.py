@@ -21,7 +21,7 @@ from halfgraph.prediction.link_features import (
     LinkFeatures,
     cache_size,
 )
-from small_links import random_complex
+from small_links import features_of, random_complex
 from small_models import SmallModel, small_model
 
 COLUMN = {name: column for column, name in enumerate(FEATURES)}
@@ -39,7 +39,7 @@ def links(model: SmallModel) -> LinkFeatures:
 
 def column(links: LinkFeatures, name: str, head: int, relation: int) -> np.ndarray:
     """A feature of the links from a head to every entity, in this direction."""
-    return links.features(head, relation, np.arange(links.graph.entity_count))[0][:, COLUMN[name]]
+    return features_of(links, head, relation, np.arange(links.graph.entity_count))[0][:, COLUMN[name]]
 
 
 def test_the_cosine_is_a_log_softmax_over_all_tails(model, links, monkeypatch):

@@ -11,12 +11,12 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
 from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.link_features import FEATURES
-from halfgraph.prediction.link_fitting import fit_link_weights, log_rates
+from halfgraph.prediction.link_fitting import draw_examples, fit_link_weights, log_rates
 from halfgraph.prediction.link_predictor import LinkPredictor, LinkWeights
 from halfgraph.training import link_training
 from halfgraph.training.link_training import train_links
 from halfgraph.training.run import new_encoder
-from small_links import random_complex
+from small_links import random_complex, random_weights
 from small_runs import TINY, people
 
 
@@ -77,6 +77,16 @@ def test_the_same_seed_gives_the_same_weights(graph, links):
     one, same, other = (fit_link_weights(links, graph.valid, seed, pairs=40) for seed in (3, 3, 4))
     assert one == same
     assert one != other
+
+
+def test_true_examples_are_the_held_out_links_with_their_features(graph, links):
+    own = replace(links, weights=random_weights(graph.train))
+    features, true, _, relations, _ = draw_examples(own, graph.valid, np.random.default_rng(0), 10_000, lambda _: None)
+    offsets = own.weights.bias + np.array(own.weights.offsets)[relations]
+    log_odds = (features @ own.weights.matrix.ravel() + offsets)[true > 0]
+    edges = zip(graph.valid.heads(), graph.valid.relations.tolist(), graph.valid.tails, strict=True)
+    expected = [own.log_odds(np.array([head]), relation, np.array([tail]))[0, 0] for head, relation, tail in edges]
+    assert sorted(log_odds.tolist()) == pytest.approx(sorted(expected), abs=1e-3)
 
 
 def test_progress_is_shown_for_every_pair(graph, links):

@@ -17,7 +17,7 @@ from halfgraph.prediction.embedding import EmbeddingIndex
 from halfgraph.prediction.link_features import FEATURES
 from halfgraph.prediction.link_predictor import LinkPredictor
 from small_graphs import Small, smalls
-from small_links import links_of, random_complex, random_weights
+from small_links import features_of, links_of, random_complex, random_weights
 from small_models import SmallModel, small_model
 
 FEW = settings(max_examples=40)
@@ -40,7 +40,7 @@ def test_log_odds_are_the_weighted_sum_of_the_features_of_both_directions(links)
     graph, weights = links.graph, links.weights
     every = np.arange(graph.entity_count)
     for head, relation in ((0, 0), (3, 1), (5, 2)):
-        there, back = links.features(head, relation, every)
+        there, back = features_of(links, head, relation, every)
         own = weights.matrix[links.sorts(relation, np.array([head]))[0]]
         others = weights.matrix[links.sorts(relation ^ 1, every)]
         constant = weights.bias + weights.offsets[relation // 2]

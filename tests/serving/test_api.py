@@ -143,4 +143,4 @@ def test_the_api_keeps_to_its_own_description(server):
 
         keeps()
         asked.append(operation.ok().path)
-    assert len(asked) == 8
+    assert len(asked) == 9

@@ -32,9 +32,10 @@ def test_a_signal_stops_the_server_after_the_running_requests(run_folder, number
             time.sleep(0.02)
         assert server.stop(number) == 0
         assert asked.result().status_code == 200
-        lines = [json.loads(line) for line in server.logged().splitlines() if line.startswith("{")]
-        assert {"time", "method", "path", "status", "seconds", "bytes", "client"} <= set(lines[-1])
-        assert next(line for line in lines if line["path"] == "/sparql")["status"] == asked.result().status_code
+        lines = [json.loads(line) for line in server.logged().splitlines()]
+        assert set(lines[0]) == {"time", "message"}
+        assert set(lines[-1]) == {"time", "method", "path", "status", "ms", "bytes", "client"}
+        assert next(line for line in lines if line.get("path") == "/sparql")["status"] == asked.result().status_code
 
 
 def started(*options: str) -> "subprocess.CompletedProcess[str]":
@@ -61,8 +62,9 @@ def test_a_worker_that_cannot_open_the_run_is_reported(run_folder, tmp_path):
     assert "Traceback" not in ended.stderr
 
 
-def test_the_server_itself_does_without_torch():
-    script = "import sys, halfgraph.serving.app; print('torch' in sys.modules, 'numba' in sys.modules)"
+@pytest.mark.parametrize("module", ["app", "mcp_server"])
+def test_the_server_itself_does_without_torch(module):
+    script = f"import sys, halfgraph.serving.{module}; print('torch' in sys.modules, 'numba' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert found.stdout.split() == ["False", "False"]
 
@@ -121,3 +123,10 @@ def test_a_bug_is_reported_in_plain_words_and_its_traceback_stays_in_the_log(tmp
     assert answer.json()["error"]["message"] == "Internal error; see the server log"
     assert "KeyError" not in answer.text
     assert "KeyError" in capsys.readouterr().err
+
+
+def test_a_server_without_workers_is_alive_but_not_ready(tmp_path, client):
+    ready, alive = got(tmp_path, "/api/health", "/api/health/live")
+    assert (ready.status_code, alive.status_code) == (503, 200)
+    assert "no worker is ready" in ready.json()["error"]["message"]
+    assert client.get("/api/health").json()["status"] == "ready"

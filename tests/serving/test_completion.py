@@ -24,8 +24,14 @@ def labels(completion, text, what="any", limit=10):
 def test_a_name_is_found_by_any_word_of_its_label(completion):
     assert labels(completion, "person 12 m")[0] == "Pérson 12 Müller"
     assert labels(completion, "pérson 12 m")[0] == "Pérson 12 Müller"
-    assert labels(completion, "MÜLL", limit=100) == labels(completion, "pérson", limit=100)
+    assert labels(completion, "MÜLL", "entity", 100) == labels(completion, "pérson", "entity", 100)
     assert labels(completion, "12")[0] == "Pérson 12 Müller"
+
+
+def test_a_type_is_found_with_the_number_of_its_entities(completion):
+    (item,) = completion.complete("pers", "type", 5)
+    assert (item.iri, item.what, item.degree, item.type) == (f"{EX}Person", "type", 60, None)
+    assert item in completion.complete("pers", "any", 100)
 
 
 def test_the_best_known_come_first(completion):

@@ -42,6 +42,15 @@ def test_held_out_links_that_follow_from_the_rest_rank_far_above_chance(tmp_path
     assert reciprocal_ranks(model, graph.train, graph.test) > 10 * by_chance(graph.train.entity_count)
 
 
+def test_the_rate_falls_from_first_to_last_also_before_the_number_of_batches_is_known(tmp_path, monkeypatch):
+    rates, update = [], link_training._update
+    monkeypatch.setattr(link_training, "_update", lambda *given: (rates.append(given[-1]), update(*given)))
+    train_links(people(tmp_path, count=20).train, 0, seconds=1e6)
+    assert rates == sorted(rates, reverse=True)
+    assert rates[0] == link_training.RATE
+    assert link_training.LAST_RATE <= rates[-1] < 2 * link_training.LAST_RATE
+
+
 def test_held_out_links_drawn_by_lot_rank_as_by_chance(tmp_path):
     graph = chance(tmp_path)
     model = train_links(graph.train, 0)

@@ -431,7 +431,7 @@ def test_a_state_of_another_model_is_refused(setting: Setting, tmp_path: Path) -
 
 def test_going_on_with_another_number_of_steps_is_refused(setting: Setting, tmp_path: Path) -> None:
     setting.go(tmp_path / "run")
-    with pytest.raises(FolderError, match=r"was started with 20 steps.*Resume without --steps"):
+    with pytest.raises(FolderError, match=r"was started with 20 steps.*Resume without steps"):
         replace(setting, budget=replace(setting.budget, steps=30)).go(tmp_path / "run")
 
 

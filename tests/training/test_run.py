@@ -11,6 +11,7 @@ import torch
 from halfgraph.errors import EmptyGraph, FolderError, OtherGraph
 from halfgraph.evaluation.validation import validator
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import write_manifest
 from halfgraph.model.architecture import Architecture
 from halfgraph.query.structures import structure_named
 from halfgraph.training.loop import Budget
@@ -87,7 +88,7 @@ def test_a_run_resumed_after_its_end_stays_as_it_is(graph: Graph, tmp_path: Path
 
 
 def test_an_existing_folder_is_not_overwritten(finished: Path, graph: Graph) -> None:
-    with pytest.raises(FolderError, match=r"already exists. Remove it, pass --resume to continue it"):
+    with pytest.raises(FolderError, match=r"already exists. Remove it, pass resume to continue it"):
         start(finished, graph, SETTINGS, 3, resume=False)
 
 
@@ -99,7 +100,7 @@ def test_a_run_begun_with_other_settings_is_refused(
     finished: Path, graph: Graph, section: str, name: str, value: Any
 ) -> None:
     others = {**SETTINGS, section: {**SETTINGS[section], name: value}}
-    with pytest.raises(FolderError, match=r"was started with other settings. Resume with --config"):
+    with pytest.raises(FolderError, match=r"was started with other settings. Resume with config"):
         start(finished, graph, others, 3, resume=True)
     with pytest.raises(FolderError, match="was started with other settings"):
         start(finished, graph, SETTINGS, 4, resume=True)
@@ -114,7 +115,7 @@ def test_a_run_of_an_earlier_version_goes_on_with_what_it_was_made_with(graph: G
     start(tmp_path / "run", graph, older, 3, resume=False)
     lines = (tmp_path / "run" / CONFIG).read_text().splitlines(keepends=True)
     (tmp_path / "run" / CONFIG).write_text("".join(line for line in lines if not line.startswith(tuple(LATER))))
-    (tmp_path / "run" / "manifest.json").unlink()
+    write_manifest(tmp_path / "run")
     start(tmp_path / "run", graph, older, 3, resume=True)
     newer = {**older, "recipe": {**older["recipe"], "hard_pooled_weight": 1.0}}
     with pytest.raises(FolderError, match="was started with other settings"):

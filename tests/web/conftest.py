@@ -1,6 +1,7 @@
-"""A server of a small run of the demo graph, and Debian's Chromium."""
+"""A server of a small run of the demo graph, and Chromium."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 
 from small_runs import SMALL_LINKS
 
-CHROMIUM = Path("/usr/bin/chromium")
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ROOT = Path(__file__).resolve().parents[2]
 HALFGRAPH = Path(sys.executable).parent / "halfgraph"
 STEPS = 25
@@ -78,8 +79,9 @@ def wait_for(address: str, server: subprocess.Popen[bytes], log: Path) -> None:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Debian's chromium, without a window; its event loop must be over before other modules run theirs."""
-    assert CHROMIUM.exists(), "the browser tests need chromium: apt-get install chromium"
+    """Chromium without a window, if it is installed; its event loop must be over before other modules run theirs."""
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium: apt-get install chromium")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         yield browser

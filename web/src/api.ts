@@ -21,6 +21,7 @@ export interface Question {
   top: number;
   minConfidence: number;
   mode: string;
+  fill: boolean; // whether empty OPTIONAL cells get their most likely value
 }
 
 async function json<T>(path: string, init?: RequestInit): Promise<T> {
@@ -58,8 +59,8 @@ function post<T>(path: string, body: object, signal?: AbortSignal): Promise<T> {
 
 /** The body of POST /api/ask for a question. */
 export function askBody(question: Question): object {
-  const { query, top, minConfidence, mode } = question;
-  return { query, top, ...(minConfidence > 0 && { min_confidence: minConfidence }), ...(mode && { mode }) };
+  const { query, top, minConfidence, mode, fill } = question;
+  return { query, top, ...(minConfidence > 0 && { min_confidence: minConfidence }), ...(mode && { mode }), ...(fill && { fill }) };
 }
 
 /** The path of the JSON behind the answers. */

@@ -56,7 +56,7 @@ export function prefixLine(text: string, insert: string, prefixes: Record<string
 }
 
 function choice(item: CompletionItem, prefixes: Record<string, string>): Choice {
-  const detail = [item.what === "relation" ? "relation" : item.type, item.insert, count(item.degree)];
+  const detail = [item.what === "entity" ? item.type : item.what, item.insert, count(item.degree)];
   return {
     label: item.label,
     detail: detail.filter(Boolean).join(" · "),

@@ -88,14 +88,14 @@ export class HalfgraphPage extends PageElement {
   #arrive(): void {
     const before = this.asked;
     this.at = urlState.read();
-    const { query, top, minConfidence, mode } = this.at;
+    const { query, top, minConfidence, mode, fill } = this.at;
     if (!query) {
       if (!this.at.entity) this.#forget();
       return;
     }
     if (this.#editor.text !== query && (!before || before.query !== query)) this.#editor.text = query;
-    const same = before?.query === query && before.top === top && before.minConfidence === minConfidence && before.mode === mode;
-    if (!same) void this.#ask({ query, top, minConfidence, mode });
+    const same = before?.query === query && before.top === top && before.minConfidence === minConfidence && before.mode === mode && before.fill === fill;
+    if (!same) void this.#ask({ query, top, minConfidence, mode, fill });
   }
 
   #forget(): void {
@@ -108,8 +108,8 @@ export class HalfgraphPage extends PageElement {
   #run(): void {
     const query = this.#editor.text;
     if (!query.trim()) return;
-    const { top, minConfidence, mode } = this.at;
-    const question = { query, top, minConfidence, mode };
+    const { top, minConfidence, mode, fill } = this.at;
+    const question = { query, top, minConfidence, mode, fill };
     const address = urlState.write({ ...question, entity: null });
     if (location.hash === address) void this.#ask(question);
     else {
@@ -219,6 +219,7 @@ export class HalfgraphPage extends PageElement {
           <label>Predictions ${this.#select("top", [5, 10, 25, 100], String)}</label>
           <label>Confidence ${this.#select("minConfidence", [0, 0.1, 0.25, 0.5, 0.9], (share) => (share ? `≥ ${share * 100} %` : "any"))}</label>
           <label>Mode ${this.#select("mode", ["", ...(this.info?.modes ?? [])], (mode) => mode || "default")}</label>
+          <label title="Give empty OPTIONAL cells their most likely value">Fill <input type="checkbox" .checked=${this.at.fill} @change=${(event: Event) => this.#option({ fill: (event.target as HTMLInputElement).checked })} /></label>
         </div>
       </div>
       ${this.#drawn()}`;
@@ -270,7 +271,7 @@ export class HalfgraphPage extends PageElement {
       ${any ? html`<answer-table .answers=${answers} query=${question.query} mode=${question.mode}></answer-table>` : nothing}
       ${answers.missing_rows?.length
         ? html`<h3>Most likely missing rows</h3>
-            <answer-table .answers=${behind(answers)} query=${question.query} mode=${question.mode}></answer-table>`
+            <answer-table .answers=${states.behind(answers)} query=${question.query} mode=${question.mode}></answer-table>`
         : nothing}`;
   }
 
@@ -290,13 +291,6 @@ export class HalfgraphPage extends PageElement {
     event.preventDefault();
     this.querySelector<HTMLElement>("#answers")?.focus();
   }
-}
-
-/** The rows behind an aggregate, as answers of their own. */
-function behind(answers: Answers): Answers {
-  const predicted = answers.missing_rows ?? [];
-  const variables = [...new Set(predicted.flatMap((one) => Object.keys(one.row)))];
-  return { ...answers, variables, known: [], predicted, target: variables[0] ?? "", explanation: { nodes: [], edges: [], empty: null, conditions: [] } };
 }
 
 customElements.define("halfgraph-page", HalfgraphPage);

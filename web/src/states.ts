@@ -122,3 +122,10 @@ export function head(answers: Answers, question: Question) {
     </p>
   </header>`;
 }
+
+/** The rows behind an aggregate, as answers of their own. */
+export function behind(answers: Answers): Answers {
+  const predicted = answers.missing_rows ?? [];
+  const variables = [...new Set(predicted.flatMap((one) => Object.keys(one.row)))];
+  return { ...answers, variables, known: [], predicted, target: variables[0] ?? "", explanation: { nodes: [], edges: [], empty: null, conditions: [] } };
+}

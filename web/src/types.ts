@@ -171,12 +171,12 @@ export interface Limits {
   queue: number;
 }
 
-/** A name, and what to insert into a query for it. */
+/** A name, and what to insert into a query for it; `degree` counts triples, and of a type its entities. */
 export interface CompletionItem {
   iri: string;
   label: string;
   type: string | null;
-  what: "entity" | "relation";
+  what: "entity" | "relation" | "type";
   degree: number;
   insert: string;
 }
@@ -232,11 +232,16 @@ export interface Info {
   prefixes: Record<string, string>;
 }
 
-/** Whether workers are ready to answer. */
+/** How many workers are ready to answer, and how many queries wait for one. */
 export interface Health {
-  status: string;
+  status: "ready";
   workers: number;
   waiting: number;
+}
+
+/** The server answers requests; /api/health says whether it can answer queries. */
+export interface Alive {
+  status: "alive";
 }
 
 /** What is wrong with a request: where in the query (from 1), names that may have been meant, and what to do. */

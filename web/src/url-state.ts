@@ -20,6 +20,7 @@ export function read(hash = location.hash): UrlState {
     top: top >= 1 && top <= 1000 ? Math.floor(top) : TOP,
     minConfidence: minConfidence > 0 && minConfidence <= 1 && ["", "links"].includes(mode) ? minConfidence : 0, // others have none
     mode,
+    fill: given.has("fill"),
     entity: given.get("entity"),
   };
 }
@@ -31,6 +32,7 @@ export function write(state: UrlState): string {
   if (state.top !== TOP) given.set("top", String(state.top));
   if (state.minConfidence) given.set("min_confidence", String(state.minConfidence));
   if (state.mode) given.set("mode", state.mode);
+  if (state.fill) given.set("fill", "1");
   if (state.entity) given.set("entity", state.entity);
   return `#${given}`;
 }
@@ -52,7 +54,7 @@ export function asCurl(question: Question): string {
 /** The Python code of a question, with the standard library alone. */
 export function asPython(question: Question): string {
   const { query, ...rest } = askBody(question) as { query: string };
-  const options = Object.entries(rest).map(([name, value]) => `, ${JSON.stringify(name)}: ${JSON.stringify(value)}`);
+  const options = Object.entries(rest).map(([name, value]) => `, ${JSON.stringify(name)}: ${value === true ? "True" : JSON.stringify(value)}`);
   const text = query.replaceAll("\\", "\\\\").replaceAll('"""', '\\"\\"\\"');
   return `import json
 from urllib.request import Request, urlopen

@@ -72,6 +72,10 @@ class Engine:
         index = EmbeddingIndex.of(load_encoder(run, graph, architecture))
         return cls(graph, index, view, time_limit, LinkModels.load(run, graph), missing)
 
+    def __repr__(self) -> str:
+        modes = ", ".join(self.predictors.available)
+        return f"Engine({self.graph!r}, view {self.view}: {self.known.triple_count:,} known triples; modes {modes})"
+
     @cached_property
     def templates(self) -> Templates:
         return Templates(self.graph)
@@ -128,15 +132,19 @@ class Engine:
         mode: str | None = None,
         min_confidence: float | None = None,
         explain: bool = True,
+        fill: bool = False,
     ) -> Answers:
-        """Return the answers to a SPARQL query; a note says why if nothing can be predicted."""
+        """Return the answers to a SPARQL query; a note says why if nothing can be predicted.
+
+        `fill` gives empty cells of OPTIONAL parts their most likely value, with its confidence.
+        """
         start = time.perf_counter()
         mode = self.predictors.choose(mode)
         self._check(mode, top, min_confidence)
         reading = self._read(text)
         if reading is None:
             with self._threads():
-                answers = RowEngine(self.row_answers, mode).answer(request_of(text, self.graph), top)
+                answers = RowEngine(self.row_answers, mode, fill).answer(request_of(text, self.graph), top)
             predicted = _likely(answers.predicted, min_confidence or 0.0)
             return replace(answers, predicted=predicted, seconds=_since(start))
         known = self.known_answers.of(self._select(text), reading)

@@ -15,12 +15,13 @@ from typing import Any, TypeVar
 from halfgraph.answering.workers import TOO_LARGE, Load, Message, OutOfMemory, WorkerDied, WorkerProcess
 from halfgraph.errors import HalfgraphError, TimeLimit
 
-SPARE = 1  # workers beyond those that one client can hold
+SPARE = 1  # workers beyond those that one client can hold, unless a pool has one client only
 MOST_KILLED = 2  # workers that one job may take down
 LEAST_WAIT = 15.0  # seconds that a job may wait, if its time limit is shorter: workers may have to start
 PAUSE = 1.0  # seconds between attempts to start a worker
 ABANDONED = 0.5  # seconds that a job goes on after its caller has left; to replace a worker takes longer
 ABORTED = {-signal.SIGABRT, -signal.SIGSEGV}  # how the store ends when memory or stack run out
+NOT_STARTED = "the server cannot open its run or graph at the moment; its log says why"
 ADVICE = "Tie more of its variables to known entities, or add a LIMIT."
 T = TypeVar("T")
 Turn = asyncio.Future[WorkerProcess]
@@ -35,8 +36,11 @@ class PoolBusy(HalfgraphError):
 class WorkerPool:
     """Workers of one kind, and the jobs that wait for them."""
 
-    def __init__(self, load: Load, *, size: int, queue: int, seconds: float, memory: int | None) -> None:
+    def __init__(
+        self, load: Load, *, size: int, queue: int, seconds: float, memory: int | None, spare: int = SPARE
+    ) -> None:
         self.load, self.size, self.queue, self.seconds, self.memory = load, size, queue, seconds, memory
+        self.spare = spare
         self.replaced = 0
         self.running: set[asyncio.Task[Message]] = set()
         self._idle: deque[WorkerProcess] = deque()
@@ -44,8 +48,9 @@ class WorkerPool:
         self._held: Counter[str] = Counter()  # workers by client
         self._alive: set[WorkerProcess] = set()
         self._tasks: set[asyncio.Task[Any]] = set()
-        self._threads = ThreadPoolExecutor(2 * (size + SPARE) + 1)
+        self._threads = ThreadPoolExecutor(2 * (size + spare) + 1)
         self._stopped = False
+        self._problem = ""  # why no worker can start at the moment
 
     @property
     def ready(self) -> int:
@@ -58,7 +63,7 @@ class WorkerPool:
     async def start(self) -> Any:
         """Return what the first worker tells when it is ready; the others start in the background."""
         ready = await self._start()
-        for _ in range(self.size + SPARE - 1):
+        for _ in range(self.size + self.spare - 1):
             self._in_background(self._start_until_ready())
         return ready
 
@@ -70,6 +75,7 @@ class WorkerPool:
         except HalfgraphError:
             self._alive.discard(worker)
             raise
+        self._problem = ""
         self._idle.append(worker)
         self._dispatch()
         return ready
@@ -80,8 +86,16 @@ class WorkerPool:
                 await self._start()
                 return
             except HalfgraphError as error:
-                sys.stderr.write(f"halfgraph: a worker did not start: {error}\n")
+                self._note(str(error))
                 await asyncio.sleep(PAUSE)
+
+    def _note(self, problem: str) -> None:
+        """Log once why workers do not start, and refuse the waiting jobs if there are no others."""
+        if problem != self._problem:
+            sys.stderr.write(f"halfgraph: a worker did not start: {problem}\n")
+            self._problem = problem
+        if not self.ready:
+            self._refuse_waiting(NOT_STARTED)
 
     def _in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -96,6 +110,8 @@ class WorkerPool:
         waiting = len(self._waiting.get(client, ()))
         if self._stopped:
             raise PoolBusy("the server is stopping")
+        if self._problem and not self.ready:
+            raise PoolBusy(NOT_STARTED)
         if waiting + self._held[client] >= self.queue + self.size:
             raise PoolBusy(f"{waiting} queries from here are waiting already")
         worker = await self._turn(client)
@@ -188,7 +204,7 @@ class WorkerPool:
         A worker that died before it began the job did not die of it; one that had begun may have.
         """
         killed = 0
-        for _ in range(self.size + SPARE + MOST_KILLED):  # all idle workers may have been killed at once
+        for _ in range(self.size + self.spare + MOST_KILLED):  # all idle workers may have been killed at once
             try:
                 message = await self._in_thread(worker.ask, job, self.seconds)
             except TimeoutError:
@@ -217,11 +233,14 @@ class WorkerPool:
     def stop(self) -> None:
         """Refuse all jobs from now on, the waiting and the running ones too."""
         self._stopped = True
-        for turn in [turn for turns in self._waiting.values() for turn in turns]:
-            turn.set_exception(PoolBusy("the server is stopping"))
-        self._waiting.clear()
+        self._refuse_waiting("the server is stopping")
         for task in [*self._tasks, *self.running]:
             task.cancel()
+
+    def _refuse_waiting(self, reason: str) -> None:
+        for turn in [turn for turns in self._waiting.values() for turn in turns if not turn.done()]:
+            turn.set_exception(PoolBusy(reason))
+        self._waiting.clear()
 
     def kill(self) -> None:
         """End every worker at once."""

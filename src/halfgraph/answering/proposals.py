@@ -1,41 +1,58 @@
-"""Missing triples as N-Quads: the triples in one named graph, their confidence and provenance in another."""
+"""Missing triples as quads: the triples in one named graph, their confidence and provenance in another."""
 
 import hashlib
 import time
 from collections.abc import Iterable, Sequence
-from pathlib import Path
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any
 
-from pyoxigraph import BlankNode, Literal, NamedNode, Quad, RdfFormat, serialize
+from pyoxigraph import BlankNode, Literal, NamedNode, Quad
 
 from halfgraph import __version__
-from halfgraph.answering.cells import Cell, NamedEntity
-from halfgraph.answering.explanation_schema import Witness, WitnessTriple
+from halfgraph.answering.cells import OPTIONAL, Cell, NamedEntity
+from halfgraph.answering.explanation_schema import Witness
 from halfgraph.answering.schema import AnswerTriple
-from halfgraph.errors import FolderError
 from halfgraph.graph.statements import RDF, TYPE
 
 PROV = "http://www.w3.org/ns/prov#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
-TERMS = "urn:halfgraph:terms:"  # confidence, supports
+TERMS = "urn:halfgraph:terms:"  # confidence, supports, reason
 Term = NamedNode | BlankNode | Literal
 
 
-def missing(witnesses: Iterable[Witness]) -> dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]]:
+@dataclass(frozen=True)
+class ProposedTriple:
+    """A missing triple with its confidence, its reason, and the answers of a query that need it."""
+
+    subject: NamedEntity
+    predicate: NamedEntity
+    object: NamedEntity
+    confidence: float | None = field(default=None, metadata=OPTIONAL | {"ge": 0, "le": 1})
+    reason: str | None = field(default=None, metadata=OPTIONAL)
+    supports: Sequence[NamedEntity] | None = field(default=None, metadata=OPTIONAL)
+
+
+def missing(witnesses: Iterable[Witness]) -> list[ProposedTriple]:
     """Return the missing triples of witnesses, each once, with the answers that it supports."""
-    triples: dict[tuple[str, str, str], tuple[WitnessTriple, list[NamedEntity]]] = {}
+    triples: dict[tuple[str, str, str], ProposedTriple] = {}
     for witness in witnesses:
         answer = NamedEntity(witness.answer.entity, witness.answer.label)
         for triple in witness.triples:
             if not triple.known and not triple.negated:
-                key = (triple.subject.entity, triple.predicate.entity, triple.object.entity)
-                triples.setdefault(key, (triple, []))[1].append(answer)
-    return triples
+                ends = triple.subject, triple.predicate, triple.object
+                key = (ends[0].entity, ends[1].entity, ends[2].entity)
+                one = triples.setdefault(key, ProposedTriple(*ends, triple.confidence))
+                triples[key] = replace(one, supports=[*(one.supports or ()), answer])
+    return list(triples.values())
 
 
-def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
-    """Return the missing triples as quads, with confidence, supported answers and provenance."""
-    name = hashlib.sha256(f"{run}\n{query}".encode()).hexdigest()[:12]
+def proposed(triples: Sequence[ProposedTriple], run: str, request: str) -> list[Quad]:
+    """Return missing triples as quads, with confidence, reason, supported answers and provenance.
+
+    `request` is the query or command that they answer.
+    """
+    name = hashlib.sha256(f"{run}\n{request}".encode()).hexdigest()[:12]
     graph, about = NamedNode(f"urn:halfgraph:proposed:{name}"), NamedNode(f"urn:halfgraph:proposed:{name}:about")
     activity = NamedNode(f"urn:halfgraph:asked:{name}")
     now = Literal(time.strftime("%FT%TZ", time.gmtime()), datatype=NamedNode(f"{XSD}dateTime"))
@@ -45,19 +62,31 @@ def proposed(witnesses: Sequence[Witness], run: str, query: str) -> list[Quad]:
         (graph, f"{PROV}generatedAtTime", now),
         (activity, TYPE, NamedNode(f"{PROV}Activity")),
         (activity, f"{PROV}used", Literal(run)),
-        (activity, f"{TERMS}query", Literal(query)),
+        (activity, f"{TERMS}query", Literal(request)),
         (activity, f"{TERMS}version", Literal(__version__)),
     ]
-    triples = []
-    for number, (triple, answers) in enumerate(missing(witnesses).values(), 1):
+    quads = []
+    for number, triple in enumerate(triples, 1):
         statement = NamedNode(f"urn:halfgraph:proposed:{name}:{number}")
         ends = _term(triple.subject), NamedNode(triple.predicate.entity), _term(triple.object)
-        triples.append(Quad(*ends, graph))
+        quads.append(Quad(*ends, graph))
         described += [*_statement(statement, *ends), (statement, f"{PROV}wasDerivedFrom", graph)]
-        described += [(statement, f"{TERMS}supports", _term(answer)) for answer in answers]
+        described += [(statement, f"{TERMS}supports", _term(answer)) for answer in triple.supports or ()]
         if triple.confidence is not None:
             described.append((statement, f"{TERMS}confidence", _decimal(triple.confidence)))
-    return [*triples, *(Quad(subject, NamedNode(name), value, about) for subject, name, value in described)]
+        if triple.reason is not None:
+            described.append((statement, f"{TERMS}reason", Literal(triple.reason)))
+    return [*quads, *(Quad(subject, NamedNode(name), value, about) for subject, name, value in described)]
+
+
+def _statement(statement: NamedNode, *ends: Term) -> list[tuple[NamedNode, str, Term]]:
+    """Return the triples that describe a triple."""
+    parts = zip(("subject", "predicate", "object"), ends, strict=True)
+    return [(statement, TYPE, NamedNode(f"{RDF}Statement")), *((statement, RDF + end, term) for end, term in parts)]
+
+
+def _decimal(number: float) -> Literal:
+    return Literal(format(Decimal(str(number)), "f"), datatype=NamedNode(f"{XSD}decimal"))
 
 
 def triple_quads(triple: AnswerTriple, number: int) -> list[Quad]:
@@ -68,16 +97,6 @@ def triple_quads(triple: AnswerTriple, number: int) -> list[Quad]:
     statement = NamedNode(f"urn:halfgraph:predicted:{number}")
     described = [*_statement(statement, *ends), (statement, f"{TERMS}confidence", _decimal(triple.confidence or 0.0))]
     return [Quad(subject, NamedNode(name), value) for subject, name, value in described]
-
-
-def _statement(statement: NamedNode, *ends: Term) -> list[tuple[NamedNode, str, Term]]:
-    """Return the triples that describe a triple."""
-    parts = zip(("subject", "predicate", "object"), ends, strict=True)
-    return [(statement, TYPE, NamedNode(f"{RDF}Statement")), *((statement, RDF + end, term) for end, term in parts)]
-
-
-def _decimal(number: float) -> Literal:
-    return Literal(f"{number:.4f}", datatype=NamedNode(f"{XSD}decimal"))
 
 
 def _cell_term(cell: Cell) -> Any:
@@ -91,12 +110,3 @@ def _cell_term(cell: Cell) -> Any:
 def _term(entity: NamedEntity) -> NamedNode | BlankNode:
     iri = entity.entity
     return BlankNode(iri[2:]) if iri.startswith("_:") else NamedNode(iri)
-
-
-def write_proposed(path: Path, witnesses: Sequence[Witness], run: str, query: str) -> int:
-    """Write the missing triples to a file; return their number."""
-    try:
-        path.write_bytes(serialize(proposed(witnesses, run, query), format=RdfFormat.N_QUADS) or b"")
-    except OSError as error:
-        raise FolderError(path, f"cannot be written: {error.strerror}", advice="Choose another file.") from error
-    return len(missing(witnesses))

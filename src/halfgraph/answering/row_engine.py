@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 from halfgraph.answering.aggregates import aggregate
 from halfgraph.answering.explanation_schema import Explanation, Witness
+from halfgraph.answering.filling import LEFT_OPEN, MOST_FILLED, Filling
 from halfgraph.answering.forms import TripleAnswers, described_names
 from halfgraph.answering.reasons import why_not_predicted
 from halfgraph.answering.row_answers import RowAnswers
@@ -30,6 +31,7 @@ class RowEngine:
 
     rows: RowAnswers
     mode: str = LINKS
+    fills: bool = False  # whether empty cells of OPTIONAL parts get their most likely value
 
     def answer(self, request: Request, top: int) -> Answers:
         """Return the exact answer to a query of any form, and predictions."""
@@ -73,7 +75,15 @@ class RowEngine:
                 answers, known=more.known, predicted=more.predicted, missing_rows=more.missing_rows, notes=notes
             )
         predicted, notes = self.rows.predict(reading, found.variables, known, top)
-        return replace(answers, predicted=predicted, notes=[*self._notes(request, reading), *notes])
+        answers = replace(answers, predicted=predicted, notes=[*self._notes(request, reading), *notes])
+        return self._filled(answers, Filling.of(self.rows, request, tree)) if self.fills else answers
+
+    def _filled(self, answers: Answers, filling: Filling) -> Answers:
+        """Fill empty cells; the known rows themselves are not changed by it, only completed."""
+        known = filling.fill(answers.known, answers.variables)
+        predicted = filling.fill(answers.predicted, answers.variables)
+        is_cut = max(len(known), len(predicted)) > MOST_FILLED
+        return replace(answers, known=known, predicted=predicted, notes=[*answers.notes, *[LEFT_OPEN] * is_cut])
 
     def _notes(self, request: Request, reading: RowReading) -> list[str]:
         """Return the notes of a reading, and the names that neither the graph nor the store has."""

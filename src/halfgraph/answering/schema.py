@@ -5,17 +5,21 @@ explanation_schema.py.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from halfgraph.answering.cells import OPTIONAL, Cell, NamedEntity, percent, shown, to_json
+from halfgraph.answering.display import frame_of, text_of
 from halfgraph.answering.explanation_schema import Explanation
 from halfgraph.answering.markup import paragraphs, table
 from halfgraph.errors import QueryError
 from halfgraph.prediction.modes import EMBEDDING
 from halfgraph.sparql.results import Binding, Term, literal_term, number_term
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 MOST_ROWS = 100  # known answers in a notebook's table
 
@@ -93,8 +97,30 @@ class Answers:
     def to_dict(self) -> dict[str, Any]:
         return to_json(self)
 
+    def __len__(self) -> int:
+        """The number of rows, known and predicted."""
+        return len(self.known) + len(self.predicted)
+
+    def __bool__(self) -> bool:
+        return True  # an answer without rows is an answer, too
+
+    def __iter__(self) -> Iterator[KnownAnswer | PredictedAnswer]:
+        """Iterate over the known rows, then the predicted ones."""
+        return iter([*self.known, *self.predicted])
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def to_pandas(self) -> "DataFrame":
+        """Return a DataFrame with a row for each answer.
+
+        Each variable has a column with its values and one with their labels; `source` is known or predicted. ASK gives
+        one row, and CONSTRUCT and DESCRIBE give a row for each triple.
+        """
+        return frame_of(self)
+
     def rows(self, *, annotate: bool = False) -> tuple[list[str], list[Binding]]:
-        """Return variables and known rows as in SPARQL's JSON results.
+        """Return variables and known rows as in SPARQL's JSON results, without predicted cells.
 
         `annotate` adds the predicted rows, and the columns ?_score, ?_confidence and ?_source to all.
         """
@@ -156,7 +182,7 @@ def _details(answer: KnownAnswer | PredictedAnswer, short: Callable[[str], str],
 
 
 def _terms(row: Mapping[str, Cell]) -> dict[str, Term]:
-    return {name: cell.term() for name, cell in row.items()}
+    return {name: cell.term() for name, cell in row.items() if cell.confidence is None}
 
 
 def _annotations(answer: PredictedAnswer) -> dict[str, Term]:

@@ -16,7 +16,7 @@ from halfgraph.answering.workers import Handler, Message, WorkerDied, WorkerProc
 from halfgraph.errors import FolderError, SettingError, SparqlError, TimeLimit
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.statements import RDFS
-from halfgraph.graph.store import open_store, store_folder
+from halfgraph.graph.store import open_store, store_errors, store_folder, store_path
 from halfgraph.sparql.results import Binding, Term, store_term
 from halfgraph.sparql.syntax_tree import (
     RDF_TYPE,
@@ -134,7 +134,8 @@ class GraphStore:
 
     def _bytes(self, query: Query, limit: float | None) -> bytes:
         text = write(query)
-        return query_json(self.local, text) if limit is None else self.timed.query_json(text, limit)
+        with store_errors(store_path(self.graph, self.view)):
+            return query_json(self.local, text) if limit is None else self.timed.query_json(text, limit)
 
     def _json(self, query: Select | Ask, limit: float | None) -> Any:
         return json.loads(self._bytes(query, limit))
@@ -159,7 +160,8 @@ class GraphStore:
         """
         if self.time_limit is not None:
             return None
-        table = query_json(self.local, text, QueryResultsFormat.TSV).decode()
+        with store_errors(store_path(self.graph, self.view)):
+            table = query_json(self.local, text, QueryResultsFormat.TSV).decode()
         lines = table.split("\n")[1:-1]
         is_simple = "\\" not in table and all(line[:1] == "<" and line[-1:] == ">" for line in lines)
         return [line[1:-1] for line in lines] if is_simple else None

@@ -120,8 +120,9 @@ def _serve(link: socket.socket) -> None:
         load, memory = pickle.loads(_receive(link).body)
         try:
             ready, handle = load()
-        except HalfgraphError as error:
-            _send(link, Message({"error": str(error)}))
+        except (HalfgraphError, OSError) as error:  # OSError: a folder that is removed meanwhile
+            message = error.for_command_line if isinstance(error, HalfgraphError) else str(error)
+            _send(link, Message({"error": message}))
             return
         if memory is not None:
             bound_memory(memory)

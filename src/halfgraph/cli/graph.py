@@ -1,4 +1,4 @@
-"""`halfgraph import`, `build` and `stats`: make a graph folder, and describe it."""
+"""`halfgraph import` and `build`: make a graph folder."""
 
 import contextlib
 import shutil
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from halfgraph.cli.options import GraphFolder, Json, Out, Quiet, Seed
+from halfgraph.cli.options import Json, Out, Quiet, Seed
 from halfgraph.cli.output import note, print_json, print_table, progress
 from halfgraph.errors import HalfgraphError, InputError, SettingError, SparqlError
 
@@ -69,7 +69,15 @@ def import_(
         ),
     ] = "auto",
     base: Annotated[str, Option(help="Base IRI for names that are not IRIs.")] = "http://halfgraph.local/",
-    header: Annotated[bool, Option("--header", help="Skip the first line of TSV and CSV files.")] = False,
+    header: Annotated[
+        bool | None,
+        Option(
+            "--header/--no-header",
+            help="Skip the first line of TSV and CSV files, or read it as a triple (default: skip it if it has names "
+            "of columns, such as head,relation,tail).",
+            show_default=False,
+        ),
+    ] = None,
     skip_bad: Annotated[bool, Option("--skip-bad", help="Skip malformed lines and count them.")] = False,
     split: Annotated[str | None, Option(help="Split into train/valid/test, for example 90/1/9.")] = None,
     seed: Seed = 0,
@@ -251,45 +259,3 @@ def _download(
     if len(used) < len(seeds):
         note(f"{len(seeds) - len(used):,} of {len(seeds):,} seeds occur in no triple")
     return graph, replace(recipe, seeds=used)
-
-
-def stats(
-    folder: GraphFolder,
-    json: Json = False,
-    plot: Annotated[Path | None, Option(help="Write a picture of degrees and types to this file.")] = None,
-) -> None:
-    """Describe a graph.
-
-    Prints counts, types, degrees, frequent relations, and leakage between its splits.
-
-    Example: halfgraph stats people --plot people.png
-    """
-    from halfgraph.graph.folder import Graph
-    from halfgraph.graph.statistics import plot_graph, statistics
-    from halfgraph.graph.vocabulary import local_name
-
-    graph = Graph.open(folder)
-    figures = statistics(graph)
-    if plot is not None:
-        plot_graph(graph, plot)
-    if json:
-        print_json(figures)
-        return
-    counts = [(name, figures[name]) for name in ("entities", "relations", "types", "literals")]
-    counts += [("guessed types of entities", figures["guessed_types"])] * bool(figures["guessed_types"])
-    splits = [(f"{name} triples", count) for name, count in figures["triples"].items()]
-    print_table(f"{graph.path}, graph {graph.fingerprint}", ["", ""], [*counts, *splits])
-    print_table("\nDegrees", ["", ""], list(figures["degrees"].items()))
-    sizes = sorted(figures["type_sizes"].items(), key=lambda item: -item[1])
-    title = "\nTypes (the 15 largest)" if len(sizes) > 15 else "\nTypes"
-    stated = figures["stated_types"]
-    rows = [(count, stated[name], local_name(name)) for name, count in sizes[:15]]
-    print_table(title, ["entities", "stated", ""], rows)
-    labels = {name: graph.relations.label(i) for i, name in enumerate(graph.relations.names)}
-    frequent = [(count, labels[name]) for name, count in figures["frequent_relations"].items()]
-    print_table("\nMost frequent relations", ["triples", ""], frequent)
-    leaks = [(split, *shares.values()) for split, shares in figures["leakage"].items() if shares]
-    if leaks:
-        columns = ["", "another relation", "reversed", "entities not in train"]
-        title = "\nLeakage: share of held-out pairs that train has under another relation, or reversed"
-        print_table(title, columns, leaks)

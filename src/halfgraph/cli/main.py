@@ -8,20 +8,32 @@ from collections.abc import Sequence
 import typer
 
 from halfgraph import __version__
-from halfgraph.cli.ask import ask, query
+from halfgraph.cli.ask import ask
 from halfgraph.cli.calibrate import calibrate
+from halfgraph.cli.check import check
+from halfgraph.cli.compare import compare
+from halfgraph.cli.complete import complete
+from halfgraph.cli.demo import demo
 from halfgraph.cli.doctor import doctor
 from halfgraph.cli.evaluate import evaluate
-from halfgraph.cli.graph import build, import_, stats
+from halfgraph.cli.graph import build, import_
+from halfgraph.cli.mcp import mcp
+from halfgraph.cli.names import describe, prefixes, relations, types
 from halfgraph.cli.output import note
+from halfgraph.cli.query import query
 from halfgraph.cli.reproduce import reproduce
 from halfgraph.cli.serve import serve
+from halfgraph.cli.stats import stats
 from halfgraph.cli.train import train
 from halfgraph.cli.workload import sample, workload
 from halfgraph.errors import HalfgraphError
 
 app = typer.Typer(
-    name="halfgraph", no_args_is_help=True, add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False
+    name="halfgraph",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 
 
@@ -42,7 +54,11 @@ def _options(
 
 
 app.command("import")(import_)
-for command in (build, stats, sample, query, train, calibrate, ask, serve, evaluate, reproduce, doctor):
+COMMANDS = (
+    *(build, stats, relations, types, describe, prefixes, sample, query, train, calibrate),
+    *(ask, complete, check, serve, mcp, evaluate, compare, reproduce, doctor, demo),
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(workload, name="workload")
 
@@ -60,5 +76,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except (HalfgraphError, OSError, MemoryError) as error:
-        note("halfgraph: " + " ".join((str(error) or "not enough memory").splitlines()))
+        message = error.for_command_line if isinstance(error, HalfgraphError) else str(error)
+        note("halfgraph: " + " ".join((message or "not enough memory").splitlines()))
         sys.exit(1)

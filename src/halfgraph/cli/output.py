@@ -7,6 +7,7 @@ import shutil
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from halfgraph.errors import UNSAFE, printable
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
     from halfgraph.answering.explanation_schema import EmptyReason, Explanation, QueryEdge, QueryNode, Witness
+    from halfgraph.answering.proposals import ProposedTriple
     from halfgraph.answering.schema import Answers, AnswerTriple
 
 LONGEST_CELL, LONGEST_LINE = 300, 3_000  # characters in a table or note, after which a text is cut
@@ -45,7 +47,7 @@ def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[Any]
     rows, console = list(rows), Console()
     title = "\n".join(printable(line, LONGEST_LINE) for line in title.split("\n"))
     console.print(Text(title, style="bold"), soft_wrap=not console.is_terminal)
-    table = Table(box=None, header_style="bold", pad_edge=False)
+    table = Table(box=None, header_style="bold", pad_edge=False, show_header=any(columns))
     for i, column in enumerate(columns):
         numeric = all(isinstance(row[i], int | float) for row in rows)
         table.add_column(
@@ -81,6 +83,11 @@ def _wrap(line: str, width: int) -> str:
     return textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def written(path: Path, count: int, what: str = "missing triple") -> str:
+    """Say how many things a file has now."""
+    return f"{count:,} {what}{'s' * (count != 1)} written to {path}"
+
+
 class ProgressDisplay:
     """Progress bars on stderr, one for each task; `visible` is false where stderr is no terminal."""
 
@@ -105,8 +112,8 @@ class ProgressDisplay:
 
 @contextlib.contextmanager
 def progress(quiet: bool) -> Iterator[ProgressDisplay]:
-    """Display of progress on stderr; it shows nothing if quiet or if stderr is no terminal."""
-    if quiet or not sys.stderr.isatty():
+    """Display of progress on stderr; it shows nothing if quiet, or without a terminal or notebook."""
+    if quiet or not (sys.stderr.isatty() or "ipykernel" in sys.modules):
         yield ProgressDisplay(None)
         return
     from rich.console import Console
@@ -220,6 +227,15 @@ def _attention(edge: "QueryEdge", heads: bool) -> str:
         return ""
     by_head = f" [{' '.join(f'{weight:.0%}' for weight in edge.heads)}]" if heads and edge.heads else ""
     return f"{edge.attention:.0%}{by_head} "
+
+
+def print_proposals(title: str, triples: "Iterable[ProposedTriple]") -> None:
+    """Print missing triples with confidence and reason, each triple as one cell, so that a narrow terminal shows it."""
+    from halfgraph.answering.cells import percent
+
+    ends = [(one, (one.subject.label, one.predicate.label, one.object.label)) for one in triples]
+    rows = [(percent(one.confidence or 0.0), " — ".join(labels), one.reason or "") for one, labels in ends]
+    print_table(title, ["", "triple", "because"], rows)
 
 
 def print_witness(witness: "Witness") -> None:

@@ -10,8 +10,11 @@ from halfgraph.cli.options import Missing, RunGraph, View
 from halfgraph.cli.output import note
 
 if TYPE_CHECKING:
+    from halfgraph.answering.engine import Engine
+    from halfgraph.answering.exact_engine import ExactEngine
     from halfgraph.answering.pool import WorkerPool
     from halfgraph.answering.workers import Handler
+    from halfgraph.graph.folder import Graph
     from halfgraph.serving.access import AccessRules
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.schema import Limits
@@ -41,7 +44,9 @@ def serve(
     ] = None,
     allow_host: HostNames = [],  # noqa: B006
     cors: Origins = [],  # noqa: B006
-    log: Annotated[Literal["plain", "json", "none"], Option(help="Format of the request log on stderr.")] = "plain",
+    log: Annotated[
+        Literal["plain", "json", "none"], Option(help="Format of the log on stderr: a line of text or JSON each.")
+    ] = "plain",
 ) -> None:
     """Serve a trained run over HTTP.
 
@@ -61,40 +66,79 @@ def serve(
     rules = AccessRules.of([host, *allow_host], cors, tokens)
     with listening(host, port) as listener:
         if not tokens and not is_loopback(listener):
-            note(f"halfgraph: warning: anyone who reaches {host} can query the graph. Use --token-file to prevent it.")
-        note(f"halfgraph: opening {run} ...")
+            _tell(log, f"warning: anyone who reaches {host} can query the graph. Use --token-file to prevent it.")
+        _tell(log, f"opening {run} ...")
         load = partial(open_worker, run, graph, view, limits, missing)
         pool = WorkerPool(load, size=workers, queue=queue, seconds=time_limit, memory=memory)
-        context = partial(_context, pool, run, view, limits, rules)
+        context = partial(_context, pool, load, run, view, limits, rules)
         announce = partial(echo, f"halfgraph serves {run} at {address(listener)}")
         run_server(pool, context, limits, listener, log, announce)
 
 
+def _tell(log: str, text: str) -> None:
+    """Print a message on stderr, in the format of the log."""
+    from halfgraph.serving.middleware import json_log, timestamp
+
+    if log == "json":
+        json_log({"time": timestamp(), "message": text})
+    else:
+        note(f"halfgraph: {text}")
+
+
 def _context(
-    workers: "WorkerPool", run: Path, view: str, limits: "Limits", rules: "AccessRules", ready: dict[str, Any]
+    workers: "WorkerPool",
+    load: "partial[tuple[dict[str, Any], Handler]]",
+    run: Path,
+    view: str,
+    limits: "Limits",
+    rules: "AccessRules",
+    ready: dict[str, Any],
 ) -> "AppContext":
     """Return what the server needs, after a worker has opened the run and its graph."""
-    from halfgraph.graph.folder import Graph
     from halfgraph.serving.api import AppContext
     from halfgraph.serving.completion import Completion
     from halfgraph.serving.description import info
 
-    graph = Graph.open(ready["graph"])
-    if held_out := ready["held_out"]:  # the run's own reader would import torch
-        graph = graph.with_held_out(held_out["count"], held_out["seed"])
+    graph = served_graph(ready)
+    workers.load = partial(load, served=ready["served"])  # so that later workers open the same
     described = info(graph, run, view, ready["modes"], limits)
     return AppContext(workers, limits, Completion.of(graph, view), described, rules, (str(run), ready["graph"]))
 
 
+def served_graph(ready: dict[str, Any]) -> "Graph":
+    """Open the graph that a worker has opened; the run's own reader would import torch."""
+    from halfgraph.graph.folder import Graph
+
+    graph, held_out = Graph.open(ready["graph"]), ready["held_out"]
+    return graph if held_out is None else graph.with_held_out(held_out["count"], held_out["seed"])
+
+
 def open_worker(
-    run: Path, graph: Path | None, view: str, limits: "Limits", missing: float | None = None
+    run: Path,
+    graph: Path | None,
+    view: str,
+    limits: "Limits",
+    missing: float | None = None,
+    served: str | None = None,
+    *,
+    for_agents: bool = False,
 ) -> "tuple[dict[str, Any], Handler]":
-    """Open a run, or a graph without one, in a worker process."""
+    """Open a run, or a graph without one, in a worker process, with the tasks of the server or those for agents."""
+    from halfgraph.graph.folder import DESCRIPTION
+    from halfgraph.serving.agent_tasks import AGENT_TASKS
+    from halfgraph.serving.tasks import TASKS, open_context
+
+    trained = None if (run / DESCRIPTION).is_file() else run
+    load = partial(_load_engine, trained, run if trained is None else graph, view, missing)
+    return open_context(load, limits, trained, served, AGENT_TASKS if for_agents else TASKS)
+
+
+def _load_engine(run: Path | None, graph: Path | None, view: str, missing: float | None) -> "Engine | ExactEngine":
     from halfgraph.answering.exact_engine import ExactEngine
     from halfgraph.api import load
-    from halfgraph.graph.folder import DESCRIPTION, Graph
-    from halfgraph.serving.tasks import open_context
+    from halfgraph.graph.folder import Graph
 
-    if (run / DESCRIPTION).is_file():
-        return open_context(lambda: ExactEngine(Graph.open(run), view), limits)
-    return open_context(partial(load, run, graph, view, missing=missing), limits)
+    if run is not None:
+        return load(run, graph, view, missing=missing)
+    assert graph is not None
+    return ExactEngine(Graph.open(graph), view)

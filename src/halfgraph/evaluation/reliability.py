@@ -7,6 +7,8 @@ Links that are predicted with high confidence are judged over the whole graph.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ from halfgraph.workload.sampling import Questions, Sampler
 BINS = 15
 MOST, DRAWN = 500, 300  # held-out questions of each structure, and queries drawn from the known triples
 SURE = 0.8  # least probability of a sure link
-PAIRS = (1_500, 1_500, 300)  # of head and relation, drawn of each sort
+BANDS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99)  # where bands of confidence begin
+PAIRS = (3_000, 3_000, 300)  # of head and relation, drawn of each sort
 TOP = 10  # predicted answers of each question that are judged
 CHUNK, CHUNK_SCORES = 64, 1 << 22  # questions and scores at a time, for each thread
 Judged = tuple[NDArray[np.float64], NDArray[np.bool_]]  # confidences, and whether the answers are right
@@ -100,11 +103,44 @@ def measure_reliability(
     return {"calibration": {**_figures(unselected), "something_missing": _figures(held_out)}}
 
 
-def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> dict[str, Any] | None:
-    """Estimate for the whole graph how many missing links are SURE, and the share of them that the true graph has.
+@dataclass(frozen=True)
+class JudgedLinks:
+    """Missing links of some pairs of head and relation, and whether the true graph has them.
 
-    Pairs of head and relation are drawn of three sorts: with known tails, with neighbours of the head that have the
-    relation, and others. Large graphs are not judged.
+    A link stands for as many links of the whole graph as its weight says.
+    """
+
+    confidences: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    weights: NDArray[np.float64]
+
+    def between(self, least: float, most: float) -> dict[str, Any]:
+        """Estimate how many links have a confidence in [least, most), and the share of them that is right."""
+        inside = (self.confidences >= least) & (self.confidences < most)
+        weights = self.weights[inside]
+        share = round(float(weights @ self.right[inside] / weights.sum()), 4) if len(weights) else None
+        return {"links": round(float(weights.sum())), "right": share, "drawn": len(weights)}
+
+
+def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> dict[str, Any] | None:
+    """Estimate for the whole graph how many missing links are SURE, and the share of them that the true graph has."""
+    judged = judge_links(links, truth, seed, SURE)
+    return None if judged is None else {"confidence": SURE, **judged.between(SURE, np.inf)}
+
+
+def precision_by_band(links: LinkPredictor, truth: KnowledgeGraph, seed: int, least: float) -> list[dict[str, Any]]:
+    """Estimate the share of right links in each band of confidence from `least` on; none for a large graph."""
+    judged = judge_links(links, truth, seed, least)
+    ends = sorted({least, *(end for end in BANDS if end > least)})
+    bands = [] if judged is None else [(own, judged.between(*own)) for own in pairwise([*ends, 1.0 + 1e-9])]
+    return [{"from": first, "to": min(last, 1.0), **figures} for (first, last), figures in bands]
+
+
+def judge_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int, least: float) -> JudgedLinks | None:
+    """Draw pairs of head and relation, and judge their missing links of at least a confidence.
+
+    Pairs are drawn of three sorts: with known tails, with neighbours of the head that have the relation, and others.
+    Large graphs are not judged.
     """
     if links.graph.entity_count > LARGE:
         return None
@@ -113,18 +149,18 @@ def judge_sure_links(links: LinkPredictor, truth: KnowledgeGraph, seed: int) -> 
         np.where(links.known_tails(relation) > 0, 0, np.where(links.voters(relation) > 0, 1, 2)).astype(np.int8)
         for relation in range(0, links.graph.relation_count, 2)
     ]
-    drawn, expected, right = 0, 0.0, 0.0
+    confidences, right, weights = list[float](), list[bool](), list[float]()
     for sort, size in enumerate(PAIRS):
         relations, heads = np.nonzero(np.stack(sorts) == sort)
         rows = np.sort(rng.permutation(len(heads))[:size])
-        for relation, head in zip(2 * relations[rows], heads[rows], strict=True):
-            sure = np.flatnonzero(links.probabilities(np.array([head]), int(relation))[0] >= SURE)
-            weight = len(heads) / len(rows)
-            drawn += len(sure)
-            expected += weight * len(sure)
-            right += weight * int(np.isin(sure, truth.tails_of(int(head), int(relation))).sum())
-    share = round(right / expected, 4) if expected else None
-    return {"confidence": SURE, "links": round(expected), "right": share, "drawn": drawn}
+        pairs = list(zip(heads[rows].tolist(), (2 * relations[rows]).tolist(), strict=True))
+        for first in range(0, len(pairs), CHUNK):
+            for (head, relation), likely in links.rows(pairs[first : first + CHUNK]).items():
+                sure = np.flatnonzero((likely >= least) & (likely > 0))
+                confidences += likely[sure].tolist()
+                right += np.isin(sure, truth.tails_of(head, relation)).tolist()
+                weights += [len(heads) / len(rows)] * len(sure)
+    return JudgedLinks(np.array(confidences), np.array(right, dtype=bool), np.array(weights))
 
 
 def _figures(judged: Mapping[str, Judged]) -> dict[str, Any]:

@@ -4,7 +4,9 @@ A step has the same number of questions for every row, and counting steps makes 
 the machine. A budget in minutes is converted to steps once, by the speed of the default row.
 """
 
+import hashlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,9 +21,10 @@ from halfgraph.errors import FolderError
 from halfgraph.evaluation.questions import EvaluationSet, from_workload
 from halfgraph.evaluation.results import Measured, evaluate
 from halfgraph.evaluation.validation import validation_questions, validator
+from halfgraph.graph.description import FORMAT
 from halfgraph.graph.files import write_atomically
 from halfgraph.graph.folder import Graph
-from halfgraph.graph.manifest import remove_file
+from halfgraph.graph.manifest import read_json, remove_file, require_fields
 from halfgraph.model.architecture import Architecture
 from halfgraph.model.variants import ROWS
 from halfgraph.prediction.base import Predictor
@@ -31,7 +34,7 @@ from halfgraph.training.batches import Batches, FromWorkload
 from halfgraph.training.loop import WARM_UP, Budget, Progress, train, tune_memory
 from halfgraph.training.recipe import Recipe
 from halfgraph.training.run import is_finished, load_encoder, new_encoder, run, start
-from halfgraph.training.run_folder import STATE, read_provenance
+from halfgraph.training.run_folder import AGAIN, PROVENANCE, STATE, read_provenance
 from halfgraph.workload.folder import Plan, Workload, sample
 
 PAPER_ROWS = tuple(row.name for row in ROWS[:10])
@@ -39,6 +42,7 @@ SEVERAL_SEEDS = ("GQE[min]", "GQE+KG[min]", "CGA+KG+8[min]")
 DEFAULT_ROW = "CGA+KG+8[min]"  # its speed converts minutes to steps
 SPEED_STEPS = 36  # steps after the warm-up, of which the faster half counts
 PLAN, WORKLOAD, RUNS, RESULTS = "plan.json", "workload", "runs", "results"
+DELETE = "Delete it to measure again."
 KEPT = ("parameters", "intersection_parameters", "steps", "seconds")  # of a run's provenance
 
 
@@ -96,7 +100,7 @@ def begin(
             note(f"Measuring how many steps of {default.row} fit into {minutes:g} minutes")
             seconds = seconds_per_step(graph, questions, default)
             plan |= {"steps": max(1, round(60.0 * minutes / seconds)), "minutes": minutes, "seconds_a_step": seconds}
-        write_atomically(folder / PLAN, json.dumps(plan, indent=1))
+        write_sealed(folder / PLAN, plan)
     elif Path(plan["workload"]).resolve() != questions.path.resolve():
         problem = f"was started with the questions of {plan['workload']}"
         raise FolderError(folder, problem, advice="Pass the same --workload, or another --out.")
@@ -106,18 +110,37 @@ def begin(
 def _read_plan(folder: Path, graph: Graph, steps: int | None) -> dict[str, Any] | None:
     """Read the plan of a folder; None if it is new. Raise FolderError if it is for another graph or budget."""
     path = folder / PLAN
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
-    try:
-        plan: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice="Pass another --out.") from error
+    plan = read_sealed(path, "Pass another --out.")
+    require_fields(plan, {"graph": str, "workload": str, "steps": int}, path, "Pass another --out.")
     if plan["graph"] != graph.fingerprint:
         raise FolderError(folder, f"was started for graph {plan['graph']}", advice="Pass that graph, or another --out.")
     if steps is not None and steps != plan["steps"]:
         advice = "Pass the same number, or another --out."
         raise FolderError(folder, f"was started with {plan['steps']:,} steps", advice=advice)
     return plan
+
+
+def write_sealed(path: Path, content: Mapping[str, Any]) -> None:
+    """Write a JSON file with a checksum of its content; a user may delete it, so that no manifest lists it."""
+    sealed = {"format": FORMAT, **content}
+    write_atomically(path, json.dumps({**sealed, "checksum": _checksum(sealed)}, indent=1))
+
+
+def read_sealed(path: Path, advice: str) -> dict[str, Any]:
+    """Read a file of `write_sealed`; those of earlier versions have neither format nor checksum."""
+    content = read_json(path, advice, listed=False)
+    checksum = content.pop("checksum", None)
+    if "format" in content or checksum is not None:
+        if checksum != _checksum(content):
+            raise FolderError(path, "has changed since it was written: its checksum is another one", advice=advice)
+        del content["format"]
+    return content
+
+
+def _checksum(content: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def seconds_per_step(graph: Graph, workload: Workload, entry: Entry) -> float:
@@ -136,12 +159,13 @@ def measure_entry(work: Reproduction, entry: Entry, threads: int | None, progres
     """Train a run, or continue it, and measure it; return False if that was done already."""
     out, path = work.folder / RUNS / entry.folder, work.folder / RESULTS / f"{entry.folder}.json"
     start(out, work.graph, entry.sections, entry.seed, work.workload, resume=out.exists())
-    if path.exists():
+    if os.path.lexists(path):
         return False
     if not is_finished(out):
         _train(work, entry, out, progress)
     predictor = EmbeddingPredictor.of(load_encoder(out, work.graph, entry.architecture), entry.row)
     provenance = read_provenance(out)
+    require_fields(provenance, dict.fromkeys(KEPT[:3], int) | {"seconds": float}, out / PROVENANCE, AGAIN)
     others = {key: provenance[key] for key in KEPT} | {"run": str(out), "seed": entry.seed}
     _measure(path, predictor, work.questions, threads, others)
     remove_file(out / STATE)  # not needed any more, and three times the size of the model
@@ -167,7 +191,7 @@ def measure_baselines(work: Reproduction, most: int, threads: int | None) -> Non
     """Measure both baselines on at most `most` test questions of each structure."""
     for make, name in ((popularity, POPULARITY), (neighbour_vote, NEIGHBOUR_VOTE)):
         path = work.folder / RESULTS / f"{name.replace(' ', '-')}.json"
-        if not path.exists():
+        if not os.path.lexists(path):
             _measure(path, make(work.graph.train), work.questions.sample(most, 0), threads, {})
 
 
@@ -177,20 +201,20 @@ def _measure(
     tune_memory()
     figures = evaluate(predictor, questions, threads=threads)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps({**figures, **others}, indent=1))
+    write_sealed(path, {**figures, **others})
 
 
 def results(work: Reproduction) -> list[Measured]:
     """Read all results so far, in the order of the paper's table, baselines last."""
     measured = []
+    order = [row.name for row in ROWS] + [POPULARITY, NEIGHBOUR_VOTE]
     for path in sorted((work.folder / RESULTS).glob("*.json")):
-        try:
-            figures = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError) as error:
-            raise FolderError(path, f"cannot be read: {error}", advice="Delete it to measure again.") from error
+        figures = read_sealed(path, DELETE)
+        require_fields(figures, {"name": str, **dict.fromkeys(("macro", "auc", "apr", "mrr"), dict)}, path, DELETE)
+        if figures["name"] not in order:
+            raise FolderError(path, "has no row of the table", advice=DELETE)
         about = {key: figures[key] for key in KEPT if key in figures}
         measured.append(Measured(figures["name"], figures, figures.get("seed"), about))
-    order = [row.name for row in ROWS] + [POPULARITY, NEIGHBOUR_VOTE]
     return sorted(measured, key=lambda own: (order.index(own.row), own.seed or 0))
 
 

@@ -18,7 +18,19 @@ Figures = Mapping[str, Any]
 Progress = Callable[[int], None]  # number of questions done since the last call
 
 
-def evaluate(
+@dataclass(frozen=True)
+class Measurement:
+    """The measures of a predictor, their values on bootstrap samples, and the number of answers by missing triples.
+
+    Measurements on the same questions with the same seed have the same samples.
+    """
+
+    values: Mapping[Key, float]
+    replicates: Mapping[Key, Replicates]
+    answers: Mapping[str, Mapping[str, int]]  # by structure
+
+
+def measure(
     predictor: Predictor,
     questions: EvaluationSet,
     *,
@@ -27,30 +39,41 @@ def evaluate(
     threads: int | None = None,
     watch: Watch | None = None,
     progress: Progress = lambda _: None,
-) -> dict[str, Any]:
-    """Measure a predictor, one structure at a time to bound memory; return the documented JSON."""
+) -> Measurement:
+    """Measure a predictor, one structure at a time to bound memory."""
     values: dict[Key, float] = {}
     replicates: dict[Key, Replicates] = {}
     answers = {}
     for own, missing in zip(questions.sets, questions.missing, strict=True):
         measures = all_measures(score_questions(predictor, own, threads=threads, watch=watch), missing)
-        values |= {key: measure.value() for key, measure in measures.items()}
+        values |= {key: column.value() for key, column in measures.items()}
         replicates |= resample(measures, seed, samples)
         numbers, counts = np.unique(missing, return_counts=True)
         answers[own.structure.short] = dict(zip(map(str, numbers.tolist()), counts.tolist(), strict=True))
         progress(len(own))
-    figures = {"name": predictor.name, **_figures(values, lambda keys: float(np.mean([values[key] for key in keys])))}
+    return Measurement(values, replicates, answers)
+
+
+def evaluate(
+    predictor: Predictor, questions: EvaluationSet, *, samples: int = SAMPLES, **options: Any
+) -> dict[str, Any]:
+    """Measure a predictor, with the options of `measure`; return the documented JSON."""
+    measured = measure(predictor, questions, samples=samples, **options)
+    values, replicates = measured.values, measured.replicates
+    means = arrange(values, lambda keys: float(np.mean([values[key] for key in keys])))
+    figures = {"name": predictor.name, **means}
     for number, by_missing in figures["by_missing"].items():
-        by_missing["answers"] = {short: counts[number] for short, counts in answers.items() if number in counts}
-    figures |= {"ties": {short: value for (measure, short), value in values.items() if measure == "ties"}}
+        counts = {short: own[number] for short, own in measured.answers.items() if number in own}
+        by_missing["answers"] = counts
+    figures |= {"ties": {short: value for (name, short), value in values.items() if name == "ties"}}
     figures |= {"questions": questions.counts, "split": questions.split, "source": questions.source}
     if samples:
-        of_means = _figures(values, lambda keys: interval(np.mean([replicates[key] for key in keys], axis=0)))
+        of_means = arrange(values, lambda keys: interval(np.mean([replicates[key] for key in keys], axis=0)))
         figures["intervals"] = {"level": LEVEL, "drawn_again": samples, **of_means}
     return figures
 
 
-def _figures(keys: Collection[Key], mean_of: Callable[[list[Key]], Any]) -> dict[str, Any]:
+def arrange(keys: Collection[Key], mean_of: Callable[[list[Key]], Any]) -> dict[str, Any]:
     """Arrange the measures, or their intervals; `mean_of` gives the mean of several measures."""
 
     def chosen(measure: str) -> list[Key]:

@@ -14,6 +14,7 @@ from halfgraph.evaluation.report import markdown, write_report
 from halfgraph.evaluation.results import Measured, Row, evaluate
 from halfgraph.graph.folder import Graph
 from halfgraph.model.encoder import Encoder
+from halfgraph.prediction.base import Predictor
 from halfgraph.prediction.baselines import neighbour_vote, popularity
 from halfgraph.prediction.modes import LINKS
 from halfgraph.prediction.predictors import Predictors
@@ -70,9 +71,7 @@ def measure_run(
     `view` names the triples that count as known; by default those on which the questions' easy answers hold.
     """
     provenance, view = read_provenance(run), view or questions.view
-    predictors = Predictors.load(run, encoder, graph, view)
-    mode = predictors.choose(mode)
-    predictor = predictors.predictor(mode, row)
+    predictor, predictors, mode = run_predictor(run, encoder, row, graph, mode, view)
     show = partial(progress, str(run))
     figures = evaluate(predictor, questions, seed=seed, threads=threads, watch=watch, progress=show)
     if mode == LINKS:
@@ -81,6 +80,26 @@ def measure_run(
     kept: dict[str, Any] = {key: provenance[key] for key in KEPT if key in provenance}
     figures |= {"run": str(run), "seed": provenance["seed"], "model": model, "mode": mode, "view": view, **kept}
     return Measured(row, figures, int(provenance["seed"]), kept)
+
+
+def run_predictor(
+    run: Path, encoder: Encoder, name: str, graph: Graph, mode: str | None, view: str
+) -> tuple[Predictor, Predictors, str]:
+    """Return the predictor of a run in a mode (default: that of `ask`), with all of the run's, and the mode."""
+    predictors = Predictors.load(run, encoder, graph, view)
+    mode = predictors.choose(mode)
+    return predictors.predictor(mode, name), predictors, mode
+
+
+def short_names(runs: Sequence[Path]) -> dict[Path, str]:
+    """Name each run by its folder, or by its whole path if two folders have the same name."""
+    names = [run.resolve().name for run in runs]
+    return {run: name if names.count(name) == 1 else str(run) for run, name in zip(runs, names, strict=True)}
+
+
+def baseline_predictors(graph: Graph) -> tuple[Predictor, ...]:
+    """Return popularity and neighbour vote."""
+    return popularity(graph.train), neighbour_vote(graph.train)
 
 
 def measure_baselines(
@@ -93,7 +112,7 @@ def measure_baselines(
 ) -> list[Measured]:
     """Measure popularity and neighbour vote."""
     measured = []
-    for predictor in (popularity(graph.train), neighbour_vote(graph.train)):
+    for predictor in baseline_predictors(graph):
         show = partial(progress, predictor.name)
         figures = evaluate(predictor, questions, seed=seed, threads=threads, progress=show)
         measured.append(Measured(predictor.name, figures))

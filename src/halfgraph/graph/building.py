@@ -16,7 +16,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.graph.importing import ImportOptions, make_graph
 from halfgraph.graph.rdf import Sorter
 from halfgraph.graph.statements import LABELS, SCHEMA, TYPE, Statements
-from halfgraph.graph.store import open_store, statements_aside
+from halfgraph.graph.store import open_store, statements_aside, store_errors, store_path
 
 Triples = NDArray[np.int32]
 
@@ -98,11 +98,12 @@ def query_seeds(graph: Graph, query: str) -> list[str]:
     """Return the entities that a query, as `halfgraph.sparql.writer` writes it, gives for its first variable."""
     where, rows = "--seeds-query", None
     try:
-        rows = open_store(graph).query(query)
-        if not isinstance(rows, QuerySolutions):
-            raise InputError("is not a SELECT query", path=where, advice="Use a query such as SELECT ?seed { ... }.")
-        names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
-    except (OSError, RuntimeError, SyntaxError, ValueError) as error:
+        with store_errors(store_path(graph, "whole")):
+            rows = open_store(graph).query(query)
+            if not isinstance(rows, QuerySolutions):
+                raise InputError("is not a SELECT query", path=where, advice="Write SELECT ?seed { ... }.")
+            names = sorted({row[0].value for row in rows if isinstance(row[0], NamedNode)})
+    except (RuntimeError, SyntaxError, ValueError) as error:
         raise InputError(f"cannot be answered: {excerpt(str(error), 300)}", path=where) from error
     finally:
         rows = None  # the frame of an error must not keep it: it may only be dropped in this thread

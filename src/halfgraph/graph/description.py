@@ -9,9 +9,10 @@ import numpy as np
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.files import excerpt
-from halfgraph.graph.manifest import has_file, read_json, require_fields
+from halfgraph.graph.manifest import has_file, read_json, require_fields, require_manifest
 
-FORMAT = 1
+FORMAT = 2
+LAST_WITHOUT_MANIFEST = 1  # the last format of which a folder may lack a manifest
 AGAIN = "Import the graph again."
 FIELDS = {
     "fingerprint": str,
@@ -41,9 +42,12 @@ def read_description(path: Path, what: str, made_by: str, again: str) -> dict[st
         problem = f"no {what} here" if path.parent.is_dir() else "no such folder"
         raise FolderError(path.parent, problem, advice=f"Make one with: {made_by}")
     description = read_json(path, again)
-    if description.get("format") != FORMAT:
-        problem = f"has format {excerpt(str(description.get('format')))}, but this halfgraph reads format {FORMAT}"
+    number: Any = description.get("format")
+    if type(number) is not int or not 1 <= number <= FORMAT:
+        problem = f"has format {excerpt(str(number))}, but this halfgraph reads formats 1 to {FORMAT}"
         raise FolderError(path.parent, problem, advice=again)
+    if number > LAST_WITHOUT_MANIFEST:
+        require_manifest(path.parent, again)
     return description
 
 

@@ -46,7 +46,7 @@ class ReadOptions:
 
     format: str | None = None  # a key of TABLES or RDF_FORMATS (default: by file extension)
     skip_bad: bool = False
-    header: bool = False
+    header: bool | None = None  # whether tables begin with a header; None: if it is recognised
     blank_nodes: Literal["keep", "drop"] = "keep"
     schema: Literal["aside", "use"] = "aside"
     base: str = DEFAULT_BASE  # for names that are not IRIs, and for relative IRIs
@@ -194,11 +194,15 @@ def lines_of(stream: IO[bytes], path: Path, counts: Counter[str], skip_bad: bool
 def atomic_path(path: Path, *, advice: str = "Choose another place.") -> Iterator[Path]:
     """Path of a temporary file that takes the name `path` if the block ends without an error.
 
-    It is on the disk before it takes the name, so that not even a power failure leaves a part of it.
+    It is on the disk before it takes the name, so that not even a power failure leaves a part of it. Its permissions
+    are those of any new file, whatever a library gives it.
     """
     part = part_path(path)
     try:
+        part.touch()
+        mode = part.stat().st_mode
         yield part
+        part.chmod(mode)
         sync(part)
         part.replace(path)
         sync(path.parent)

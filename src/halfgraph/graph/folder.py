@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from halfgraph.errors import FolderError
+from halfgraph.errors import FolderError, SettingError
 from halfgraph.graph.arrays import ArrayCheck, load_array, save_array
 from halfgraph.graph.description import AGAIN, graph_description
 from halfgraph.graph.files import PART
@@ -50,6 +50,11 @@ class Graph:
             problem = "is incomplete: it is still being written, or its import was killed"
             raise FolderError(path, problem, advice="Pass the folder that the import creates.")
         return cls(path, graph_description(path / DESCRIPTION))
+
+    def __repr__(self) -> str:
+        counts = self.description["counts"]
+        sizes = f"{counts['entities']:,} entities of {len(self.types):,} types, {counts['relations']:,} relations"
+        return f"Graph({str(self.path)!r}: {sizes}, {sum(counts['triples'].values()):,} triples)"
 
     @property
     def fingerprint(self) -> str:
@@ -146,6 +151,7 @@ class Graph:
 
     def view(self, name: str) -> KnowledgeGraph:
         """Return the triples of a view, a key of VIEWS; without a split, valid and test are empty."""
+        check_view(name)
         name = name if self.has_split or name in ("valid", "test") else "train"
         if name not in self._views:
             relation_count = 2 * int(self.description["counts"]["relations"])
@@ -196,6 +202,12 @@ class Graph:
     @cached_property
     def _array_check(self) -> ArrayCheck:
         return ArrayCheck.of(self.path, AGAIN)
+
+
+def check_view(name: str, known: Sequence[str] = tuple(VIEWS)) -> None:
+    """Raise SettingError unless a view is one of the known ones."""
+    if name not in known:
+        raise SettingError("--view", f'there is no view "{name}"', advice=f"Known: {', '.join(known)}.")
 
 
 VIEW_PARTS = {"starts": np.int64, "relations": np.int32, "tails": np.int32}

@@ -288,6 +288,7 @@ def report(
         ("files without statements", seen["empty files"], "nothing"),
         ("blank nodes dropped", seen["blank nodes dropped"], "nothing: --blank-nodes drop"),
         ("malformed", seen["malformed"], "nothing: --skip-bad"),
+        ("header lines", seen["header lines"], "nothing: names of columns; --no-header reads them as triples"),
         ("types of unknown entities", seen["types of unknown entities"], "nothing: --skip-bad"),
     ]
     always = ("statements read", "triples of the graph", "duplicates")

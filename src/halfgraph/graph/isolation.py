@@ -1,7 +1,8 @@
 """Read foreign files in a child process that may die: a file that needs too much memory or stack ends the child alone.
 
-The child may take LEAST bytes of memory, and GROWTH times the bytes that it has read and found statements in,
-and SECONDS of computing time for each block.
+The child may take LEAST bytes of memory, and GROWTH times the bytes that it has read and found statements in, but for a
+block never more than it has taken so far and LEAST; and SECONDS of computing time for each block. Memory is the address
+space that the child has beyond the one that it was born with.
 """
 
 import faulthandler
@@ -87,8 +88,7 @@ def _work(work: Callable[[], object], link: Connection) -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the child
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # where a crash would be described
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        if STATUS.is_file():
-            _Child.address_space = int(STATUS.read_text().split()[0]) * resource.getpagesize()
+        _Child.address_space = _address_space()
         _Child.link = link
         _send_error(link, work)
     finally:
@@ -131,7 +131,14 @@ def set_limits(count: int) -> None:
         used = resource.getrusage(resource.RUSAGE_SELF)
         _set_limit(resource.RLIMIT_CPU, int(used.ru_utime + used.ru_stime) + SECONDS)
     if _Child.address_space:
-        _set_limit(resource.RLIMIT_AS, _Child.address_space + LEAST + GROWTH * count)
+        # Twice: a hash table that grows is copied. Otherwise many statements would allow any one after them to grow.
+        taken = max(0, _address_space() - _Child.address_space)
+        _set_limit(resource.RLIMIT_AS, _Child.address_space + LEAST + min(GROWTH * count, 2 * taken))
+
+
+def _address_space() -> int:
+    """The address space of this process in bytes; 0 where the system does not say."""
+    return int(STATUS.read_text().split()[0]) * resource.getpagesize() if STATUS.is_file() else 0
 
 
 def lift_limits() -> None:

@@ -2,7 +2,8 @@
 
 A file is checked when it is opened: a large one by its size and its beginning, any other by the checksum of all its
 bytes. While a file is replaced it has two entries, the old and the new one, so that the manifest is right before and
-after the new file takes its name. Folders of earlier versions have no manifest; only their content is checked.
+after the new file takes its name. Folders of earlier versions (see description.py) have no manifest; only their content
+is checked. In a folder of this version a missing manifest is damage.
 """
 
 import contextlib
@@ -24,16 +25,17 @@ FORMAT = 1
 LARGE = 64 << 20  # bytes; larger files are checked by their size and beginning
 BEGINNING = 4096  # bytes
 LONGEST_JSON = 256 << 20  # bytes of a JSON file
+RENEW = "If you trust the files as they are, run: halfgraph doctor FOLDER --renew"
 UNLISTED = ("LOCK", "LOG")  # files that the store's library writes whenever it opens a store
 Entry = list[Any] | None  # size, checksum of the beginning, checksum of all; None: the file is absent
 Entries = dict[str, list[Entry]]  # one for each file, or more while it is replaced or removed
 
 
 def write_manifest(folder: Path) -> None:
-    """Write the manifest of a new folder, when all its files are on the disk."""
+    """Write the manifest of a folder as it is, when all its files are on the disk."""
     entries: Entries = {}
     for path in sorted(folder.iterdir()):
-        if not path.name.startswith(UNLISTED):
+        if path.is_file() and not path.name.startswith((".", MANIFEST, *UNLISTED)):
             sync(path)
             entries[path.name] = [_entry(path)]
     _write(folder, entries)
@@ -87,9 +89,16 @@ def read_manifest(folder: Path) -> Entries | None:
     return dict(_read_manifest(path, status.st_mtime_ns, status.st_size, status.st_ino))
 
 
+def require_manifest(folder: Path, advice: str) -> None:
+    """Raise FolderError if a folder has no manifest, without which damage to its files goes unnoticed."""
+    if read_manifest(folder) is None:
+        problem = "is missing, so the files of this folder cannot be checked"
+        raise FolderError(folder / MANIFEST, problem, advice=f"{_or(advice)} {RENEW}")
+
+
 @lru_cache(64)
 def _read_manifest(path: Path, *_: int) -> Mapping[str, list[Entry]]:
-    advice = "Restore it, or remove it to open the folder without checks."
+    advice = f"Restore it from a copy. {RENEW}"
     content = read_json(path, advice, listed=False)
     files = content.get("files")
     if content.get("format") != FORMAT or not isinstance(files, dict) or not all(map(_is_listing, files.values())):
@@ -198,7 +207,8 @@ def read_json(path: Path, advice: str, *, listed: bool = True) -> dict[str, Any]
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
-        raise FolderError(path, f"cannot be read: {error}", advice=advice) from error
+        problem = f"cannot be read: {getattr(error, 'strerror', None) or error}"
+        raise FolderError(path, problem, advice=advice) from error
     if not isinstance(content, dict):
         raise FolderError(path, "is not a JSON object", advice=advice)
     return content

@@ -61,9 +61,12 @@ def new_folder(path: Path, *, made_by: str, wait: bool = False) -> Iterator[Path
 
 
 def _unwritable(path: Path, error: OSError) -> FolderError:
-    problem = error.strerror or ("No space left on device" if is_full(error) else str(error))
     advice = "No files were kept. Make room or choose another place." if is_full(error) else "Choose another place."
-    return FolderError(path, f"cannot be written: {problem}", advice=advice)
+    return FolderError(path, f"cannot be written: {_reason(error)}", advice=advice)
+
+
+def _reason(error: OSError) -> str:
+    return error.strerror or ("No space left on device" if is_full(error) else str(error))
 
 
 def _remove_stale(path: Path) -> None:
@@ -79,7 +82,8 @@ def folder_lock(folder: Path) -> Iterator[None]:
         with locked(folder / LOCK, folder):
             yield
     except OSError as error:
-        raise _unwritable(folder, error) from error
+        advice = "Make room, and run the command again." if is_full(error) else "Check its permissions and its disk."
+        raise FolderError(folder, f"cannot be written: {_reason(error)}", advice=advice) from error
 
 
 @contextlib.contextmanager

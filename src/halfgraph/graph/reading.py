@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO
 
@@ -15,6 +16,11 @@ from halfgraph.graph.statements import BUFFERED, SPLITS, Statements
 TABLES = {"tsv": "\t", "txt": "\t", "csv": ","}
 WHOLE_DOCUMENTS = ("jsonld", "json")  # may give their first statement after their last byte
 KNOWN = ", ".join([*TABLES, *RDF_FORMATS])
+HEADER_WORDS = (  # names of the three columns by which a header is recognised
+    {"head", "h", "subject", "s", "source", "from"},
+    {"relation", "rel", "r", "predicate", "p", "property"},
+    {"tail", "t", "object", "o", "target", "to"},
+)
 
 
 def read_file(path: Path, split: str, into: Statements, reading: ReadOptions) -> None:
@@ -68,7 +74,7 @@ class _Table:
         into, reading = self.into, self.reading
         triples, names, relations = into.split(split), into.names, into.relations
         add, waiting, before = triples.waiting.append, triples.waiting, len(triples)
-        for number, cells in self.rows():
+        for number, cells in self._rows_after_header():
             if len(cells) != 3 or not all(cells):
                 self.refuse_row(cells, number, expected=3)
                 continue
@@ -81,14 +87,19 @@ class _Table:
                     reading.progress(into.counts["read"] + len(triples) - before)
         into.counts["read"] += len(triples) - before
 
+    def _rows_after_header(self) -> Iterator[tuple[int, list[str]]]:
+        rows, header = self.rows(), self.reading.header
+        first = list(islice(rows, 1))
+        if first and (is_header(first[0][1]) if header is None else header):
+            self.into.counts["header lines"] += 1
+            return rows
+        return chain(first, rows)
+
     def rows(self) -> Iterator[tuple[int, list[str]]]:
         """Yield the line number and cells of each row; skip empty lines."""
         lines = lines_of(self.stream, self.path, self.into.counts, self.reading.skip_bad)
         plain = ((number, line.split("\t")) for number, line in lines if line)
-        rows = plain if self.separator == "\t" else self._quoted_rows(lines)
-        if self.reading.header:
-            next(rows, None)
-        return rows
+        return plain if self.separator == "\t" else self._quoted_rows(lines)
 
     def _quoted_rows(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, list[str]]]:
         """Yield each row of a CSV file, whose quotes may hold commas and line ends, with its first line number."""
@@ -127,6 +138,12 @@ class _Table:
         if not self.reading.skip_bad:
             raise InputError(problem, path=self.path, line=number, advice=SKIP)
         self.into.counts["malformed"] += 1
+
+
+def is_header(cells: list[str]) -> bool:
+    """Return whether a row has the names of columns, such as head, relation, tail."""
+    words = (cell.strip().casefold() for cell in cells)
+    return len(cells) == 3 and all(word in known for word, known in zip(words, HEADER_WORDS, strict=True))
 
 
 def files_of(source: Path) -> list[tuple[str, Path]]:

@@ -1,5 +1,6 @@
 """The Oxigraph store of a graph, built from its triples and the statements set aside when first needed."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,9 +9,10 @@ from pyoxigraph import BlankNode, DefaultGraph, NamedNode, Quad, RdfFormat, Stor
 
 from halfgraph.errors import FolderError
 from halfgraph.graph.description import AGAIN as GRAPH_AGAIN
+from halfgraph.graph.description import LAST_WITHOUT_MANIFEST
 from halfgraph.graph.files import excerpt
 from halfgraph.graph.folder import ASIDE, Graph
-from halfgraph.graph.manifest import check_file, check_folder
+from halfgraph.graph.manifest import check_file, check_folder, require_manifest
 from halfgraph.graph.named_graphs import in_default_graph
 from halfgraph.graph.new_folder import new_folder
 
@@ -28,10 +30,12 @@ def open_store(graph: Graph, view: str = "whole") -> Store:
 
 def store_folder(graph: Graph, view: str = "whole") -> Path:
     """Return the folder of the store of a view; build it if it does not exist."""
+    path = store_path(graph, view)
     view = view if graph.has_split else "train"
-    path = graph.path / f"store-{_stored_name(graph, view)}"
     if path.is_dir():
         check_folder(path, AGAIN)
+        if graph.description["format"] > LAST_WITHOUT_MANIFEST:
+            require_manifest(path, AGAIN)
         return path
     try:
         with new_folder(path, made_by="the store", wait=True) as folder:
@@ -43,6 +47,20 @@ def store_folder(graph: Graph, view: str = "whole") -> Path:
         if not path.is_dir():  # otherwise another process has built it meanwhile
             raise
     return path
+
+
+def store_path(graph: Graph, view: str) -> Path:
+    """Return the path of the folder of the store of a view, whether it exists or not."""
+    return graph.path / f"store-{_stored_name(graph, view if graph.has_split else 'train')}"
+
+
+@contextlib.contextmanager
+def store_errors(path: Path) -> Iterator[None]:
+    """Raise FolderError for a store whose files cannot be read while it is queried."""
+    try:
+        yield
+    except OSError as error:
+        raise FolderError(path, f"cannot be read: {excerpt(str(error))}", advice=AGAIN) from error
 
 
 def _stored_name(graph: Graph, view: str) -> str:

@@ -59,8 +59,16 @@ class Vocabulary:
         texts = Texts.of(labels if labels is not None else [""] * len(names))
         return cls(Texts.of(names), texts, hashes[order], order.astype(np.int32))
 
+    def copy(self) -> "Vocabulary":
+        """Return the same names in memory, where they do not depend on files."""
+        names, labels = (Texts(np.array(own.blob), np.array(own.offsets)) for own in (self.names, self.labels))
+        return Vocabulary(names, labels, np.array(self.hashes), np.array(self.by_hash))
+
     def __len__(self) -> int:
         return len(self.names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
 
     def __contains__(self, name: str) -> bool:
         return self.find(name) is not None

@@ -18,6 +18,7 @@ from halfgraph.prediction.path_scores import PathScores, reverse
 from halfgraph.query.rows import Path, Relation
 
 MOST_ANCHORS = 32  # given values from which missing links are followed
+NESTED = 4  # entities for which a variable that hangs on a hanging one is computed
 GUESS = np.float32(0.1)  # first estimate of a path that is not computed yet
 
 
@@ -129,21 +130,22 @@ class Factors:
     def source(self, fold: Fold) -> Scores:
         """Probability of every entity to stand for a folded variable: (entities,)."""
         if fold not in self._sources:
-            self._sources[fold] = self._source(fold, improve=fold.is_anchored())
+            self._sources[fold] = self._source(fold, self.facts.beam if fold.is_anchored() else 0)
         return self._sources[fold]
 
-    def _source(self, fold: Fold, improve: bool) -> Scores:
-        """Multiply the factors; open ones are computed for the best entities if `improve`."""
+    def _source(self, fold: Fold, most: int, near: Scores | None = None) -> Scores:
+        """Multiply the factors; open ones are computed for the best entities, by the scores of `near` too."""
         closed = self.product(fold.factors)
         scores = np.ones(self.facts.count, np.float32) if closed is None else closed
         for factor in filter(is_open, fold.factors):
-            scores = scores * (self._improved(factor, scores) if improve else self.scores(factor))
+            promising = scores if near is None else scores * near
+            scores = scores * (self._improved(factor, promising, most) if most else self.scores(factor))
         return scores
 
-    def _improved(self, factor: Factor, source: Scores) -> Scores:
-        """Compute an open factor for the best entities of a source."""
-        best = self.facts.executor.best_heads(source * self.estimate(factor))[: self.facts.beam]
+    def _improved(self, factor: Factor, source: Scores, most: int) -> Scores:
+        """Compute an open factor for the best entities of a source that are not known to have it."""
         scores = self.scores(factor).copy()
+        best = self.facts.executor.best_heads(source * self.estimate(factor) * (scores < 1))[:most]
         scores[best] = self.values(factor, best)
         return scores
 
@@ -165,18 +167,22 @@ class Factors:
     def _compute(self, factor: Factor, entities: list[int]) -> None:
         assert isinstance(factor, LinkFactor)
         assert isinstance(factor.end, Fold)
-        source, known, back = self.source(factor.end), self.scores(factor), reverse(factor.path)
+        fold, known, back = factor.end, self.scores(factor), reverse(factor.path)
         if isinstance(back, Relation):
             self.facts.fetch((entity, back.id) for entity in entities if known[entity] < 1)
         for entity in entities:
-            sure = known[entity] == 1
-            self._values[factor, entity] = 1.0 if sure else any_entity(self.paths.tails(back, entity) * source)
+            if known[entity] == 1:
+                self._values[factor, entity] = 1.0
+                continue
+            tails = self.paths.tails(back, entity)
+            source = self._source(fold, NESTED, tails) if any(map(is_open, fold.factors)) else self.source(fold)
+            self._values[factor, entity] = any_entity(tails * source)
 
     def exists(self, fold: Fold) -> float:
         """Probability that any entity stands for a folded variable; 1 if a known one does."""
         if (self.source(fold) == 1).any():
             return 1.0
-        return any_entity(self._source(fold, improve=True))
+        return any_entity(self._source(fold, self.facts.beam))
 
     def event(self, factor: Factor, entity: int) -> Event | None:
         """Return the event of a factor at an entity, with its probability noted; None if it is known."""

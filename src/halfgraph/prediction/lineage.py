@@ -83,7 +83,7 @@ class _Expansion:
     """The exact probability of some ways, by case distinction on the events that they share."""
 
     lineage: "Lineage"
-    left: int = EXPANSIONS
+    left: int  # case distinctions
     memo: dict[frozenset[Way], float] = field(default_factory=dict)
 
     def probability(self, ways: Sequence[Way]) -> float:
@@ -135,7 +135,7 @@ class Lineage:
         if len(ways) == 1:
             return self.way_probability(ways[0])
         try:
-            return _Expansion(self).probability(ways)
+            return _Expansion(self, EXPANSIONS).probability(ways)
         except _TooManyError:
             return self._approximate(ways)
 

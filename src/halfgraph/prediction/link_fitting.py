@@ -1,6 +1,8 @@
 """Fitting the link weights: a logistic regression on held-out triples."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -8,7 +10,7 @@ from numpy.typing import NDArray
 
 from halfgraph.errors import SettingError
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
-from halfgraph.prediction.link_features import FEATURES
+from halfgraph.prediction.link_features import CHUNK, FEATURES
 from halfgraph.prediction.link_predictor import SORTS, LinkPredictor, LinkWeights
 from halfgraph.prediction.logistic import logistic
 
@@ -87,48 +89,96 @@ def draw_examples(
     Return columns: features, whether held out, weight, relation, and known tails of the pair (at least 1).
     """
     count, entities = links.graph.relation_count, links.graph.entity_count
-    new, old = (
-        np.unique(graph.heads().astype(np.int64) * count + graph.relations) for graph in (held_out, links.graph)
-    )
+    new = np.unique(_keys(held_out))
+    old, tail_counts = np.unique(_keys(links.graph), return_counts=True)
     without = np.setdiff1d(rng.integers(entities * count, size=3 * pairs), np.union1d(new, old))
     only_known = np.setdiff1d(old, new, assume_unique=True)
     chosen: list[tuple[int, float]] = []
     rest = entities * count - len(new) - len(only_known)
     for keys, total in ((new, len(new)), (only_known, len(only_known)), (without, rest)):
-        sizes = np.array([len(links.graph.tails_of(*divmod(key, count))) for key in keys.tolist()])
-        roots = np.maximum(sizes, 1) ** 0.5
+        places = np.minimum(np.searchsorted(old, keys), len(old) - 1)
+        roots = np.where(old[places] == keys, tail_counts[places], 1) ** 0.5
         drawn = rng.choice(keys, min(pairs, len(keys)), replace=False, p=roots / roots.sum())
         chosen += [(int(key), total * float(roots.mean()) / len(drawn)) for key in drawn]
-    examples = []
-    for key, weight in sorted(chosen, key=lambda one: one[0] % count):  # by relation: its features are computed once
-        head, relation = divmod(key, count)
-        examples.append(_of_pair(links, held_out, head, relation, weight, rng))
-        progress(1)
+    chosen.sort(key=lambda pair: pair[0] % count)
+    examples: list[tuple[NDArray[Any], ...]] = []
+    most = max(1, CHUNK // (8 * entities))  # pairs at a time
+    for relation, of_relation in groupby(chosen, key=lambda pair: pair[0] % count):
+        own = [(key // count, weight) for key, weight in of_relation]
+        for first in range(0, len(own), most):
+            heads, weights = zip(*own[first : first + most], strict=True)
+            examples += _of_relation(links, held_out, relation, np.array(heads), weights, rng)
+            progress(len(heads))
     return [np.concatenate(columns) for columns in zip(*examples, strict=True)]
 
 
-def _of_pair(
-    links: LinkPredictor, held_out: KnowledgeGraph, head: int, relation: int, weight: float, rng: np.random.Generator
-) -> tuple[NDArray[Any], ...]:
-    """Examples of one pair: its held-out tails, the hardest negatives, and random ones that stand for the rest."""
+def _keys(graph: KnowledgeGraph) -> NDArray[np.int64]:
+    """The head and relation of every edge as one number."""
+    return graph.heads().astype(np.int64) * graph.relation_count + graph.relations
+
+
+def _of_relation(
+    links: LinkPredictor,
+    held_out: KnowledgeGraph,
+    relation: int,
+    heads: NDArray[np.int64],
+    weights: Sequence[float],
+    rng: np.random.Generator,
+) -> Iterator[tuple[NDArray[Any], ...]]:
+    """Yield the columns of examples of each of some pairs of one relation."""
+    by_pair = [[own.numpy() for own in both] for both in links.pair_features(heads, relation, slice(None))]
+    forward = [[there[row] for there, _ in by_pair] for row in range(len(heads))]
+    chosen = [_choose(links, held_out, int(head), relation, own, rng) for head, own in zip(heads, forward, strict=True)]
+    tails, places = np.unique(np.concatenate([own.tails for own in chosen]), return_inverse=True)
+    of_heads, of_tails = links.head_features(relation, heads), links.head_features(relation ^ 1, tails)
+    sorts, tail_sorts = links.sorts(relation, heads), links.sorts(relation ^ 1, tails)
+    first = 0
+    for row, own in enumerate(chosen):
+        count = len(own.tails)
+        at = places[first : first + count]
+        there, back = np.repeat(of_heads[row : row + 1], count, axis=0), of_tails[at]
+        for column, (from_head, from_tail) in enumerate(by_pair):
+            there[:, column] += from_head[row, own.tails]
+            back[:, column] += from_tail[row, own.tails]
+        features = np.zeros((count, SORTS, there.shape[1]), np.float32)
+        features[:, sorts[row]] = there
+        features[np.arange(count), tail_sorts[at]] += back
+        numbers = (np.full(count, number) for number in (relation // 2, max(own.known, 1)))
+        yield features.reshape(count, -1), own.true, own.stands_for * np.float32(weights[row]), *numbers
+        first += count
+
+
+@dataclass(frozen=True)
+class ChosenTails:
+    """Tails of a pair as examples."""
+
+    tails: NDArray[np.int64]
+    true: NDArray[np.float32]
+    stands_for: NDArray[np.float32]  # number of tails
+    known: int  # tails of the pair
+
+
+def _choose(
+    links: LinkPredictor,
+    held_out: KnowledgeGraph,
+    head: int,
+    relation: int,
+    forward: Sequence[NDArray[np.float32]],
+    rng: np.random.Generator,
+) -> ChosenTails:
+    """Choose the held-out tails of a pair, the hardest negatives, and random ones that stand for the rest."""
     positive, known = (graph.tails_of(head, relation) for graph in (held_out, links.graph))
     is_negative = np.ones(links.graph.entity_count, dtype=bool)
     is_negative[positive] = is_negative[known] = False
     if not links.has_loops(relation):
         is_negative[head] = False
     is_near = np.zeros(len(is_negative), dtype=bool)
-    for forward, _ in links.pair_features(np.array([head]), relation, slice(None)):
-        scores = np.where(is_negative, forward[0].numpy(), -np.inf)
+    for own in forward:
+        scores = np.where(is_negative, own, -np.inf)
         is_near[np.argpartition(-scores, min(NEAR, len(scores) - 1))[:NEAR]] = True
     others = np.flatnonzero(is_negative & ~is_near)
     far = rng.permutation(others)[:FAR]
-    chosen = np.concatenate([positive, np.flatnonzero(is_negative & is_near), far]).astype(np.int64)
-    there, back = links.features(head, relation, chosen)
-    weights = np.full(len(chosen), weight, dtype=np.float32)
-    weights[len(chosen) - len(far) :] *= len(others) / max(len(far), 1)
-    true = (np.arange(len(chosen)) < len(positive)).astype(np.float32)
-    features = np.zeros((len(chosen), SORTS, there.shape[1]), np.float32)
-    features[:, links.sorts(relation, np.array([head]))[0]] = there
-    features[np.arange(len(chosen)), links.sorts(relation ^ 1, chosen)] += back
-    columns = (np.full(len(chosen), number) for number in (relation // 2, max(len(known), 1)))
-    return features.reshape(len(chosen), -1), true, weights, *columns
+    tails = np.concatenate([positive, np.flatnonzero(is_negative & is_near), far]).astype(np.int64)
+    stands_for = np.ones(len(tails), dtype=np.float32)
+    stands_for[len(tails) - len(far) :] = len(others) / max(len(far), 1)
+    return ChosenTails(tails, (np.arange(len(tails)) < len(positive)).astype(np.float32), stands_for, len(known))

@@ -66,7 +66,7 @@ class PartialRows:
         agree = np.ones((len(self), len(given)), dtype=bool)
         for name, values in zip(names, given.T, strict=True):
             column = self.columns[name][:, None]
-            agree &= (column == values) | (values == ANY) | (column == UNBOUND)
+            agree &= (column == values) | (values == ANY)
         return agree
 
 

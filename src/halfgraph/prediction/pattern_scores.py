@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely
-from halfgraph.prediction.partial_rows import ANY, NO_VALUE, PartialRows
+from halfgraph.prediction.partial_rows import ANY, NO_VALUE, UNBOUND, PartialRows
 from halfgraph.prediction.path_scores import PathScores
-from halfgraph.prediction.row_joins import PathJoin, relation_values, term_values
+from halfgraph.prediction.row_joins import PathJoin, excluded_relations, groups, relation_values, term_values
 from halfgraph.query.rows import Domain, Given, LinkPattern, Pattern, TypePattern, Value
 
 
@@ -18,6 +18,7 @@ class PatternScores:
 
     paths: PathScores
     domains: Mapping[str, Domain]
+    given: frozenset[str]  # variables that only given rows have: None is no value of theirs
     _given: dict[Given, Ids] = field(default_factory=dict)
 
     @property
@@ -40,17 +41,14 @@ class PatternScores:
     def encoded(self, given: Given) -> Ids:
         """Return given rows as numbers: (rows, variables)."""
         if given not in self._given:
-            domains = [self.domains[name] for name in given.variables]
-            rows = [
-                [self._code(value, domain) for value, domain in zip(row, domains, strict=True)] for row in given.rows
-            ]
-            self._given[given] = np.array(rows, np.int64).reshape(-1, len(given.variables))
+            rows = [[self._code(*cell) for cell in zip(row, given.variables, strict=True)] for row in given.rows]
+            self._given[given] = np.array(rows, np.int64).reshape(len(rows), len(given.variables))
         return self._given[given]
 
-    def _code(self, value: Value, domain: Domain) -> int:
+    def _code(self, value: Value, name: str) -> int:
         if value is None:
-            return ANY
-        if domain == "class":
+            return UNBOUND if name in self.given else ANY
+        if self.domains[name] == "class":
             return self.facts.classes.index(str(value)) if value in self.facts.classes else NO_VALUE
         return value if isinstance(value, int) else NO_VALUE
 
@@ -60,9 +58,9 @@ class PatternScores:
         if relations is None:
             return self._path(PathJoin(self.paths, pattern.path, heads), tails)
         scores = np.zeros(len(table))
-        for relation in np.unique(relations).tolist():
-            own = relations == relation
-            scores[own] = self.facts.pair_scores(heads[own], relation, tails[own])
+        for relation, own in groups(relations):
+            if relation not in excluded_relations(pattern.path):
+                scores[own] = self.facts.pair_scores(heads[own], relation, tails[own])
         return scores
 
     def _path(self, join: PathJoin, tails: Ids) -> Likely:
@@ -81,7 +79,6 @@ class PatternScores:
         if iri is not None or classes is None:
             return self.facts.members(str(iri), subclasses)[entities].astype(np.float64)
         scores = np.zeros(len(entities))
-        for number in np.unique(classes).tolist():
-            own = classes == number
+        for number, own in groups(classes):
             scores[own] = self.facts.members(self.facts.classes[number], subclasses)[entities[own]]
         return scores

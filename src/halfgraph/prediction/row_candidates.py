@@ -1,6 +1,6 @@
 """Candidate rows of one conjunction: what a search found, grouped by the selected variables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -91,6 +91,10 @@ class Candidates:
         columns = {name: column[rows[:MOST_WAYS]].tolist() for name, column in self.table.columns.items()}
         assignments = zip(*columns.values(), strict=True) if columns else [()]
         return [way for row in assignments for way in self.rows.ways(dict(zip(columns, row, strict=True)))]
+
+    def prepare(self, candidates: Iterable[tuple[Value, ...]]) -> None:
+        """Compute what the ways of some rows need together."""
+        self.rows.prepare(bound for values in candidates if (bound := self._encoded(values)) is not None)
 
     def _encoded(self, values: tuple[Value, ...]) -> dict[str, int] | None:
         """Return the values of the variables that this conjunction has; None if it cannot have this row."""

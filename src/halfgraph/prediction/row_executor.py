@@ -18,7 +18,9 @@ from halfgraph.prediction.row_ways import ConjunctionRows, RowContext
 from halfgraph.prediction.row_witness import RowWitness, best_witness
 from halfgraph.query.rows import RowQuery, Value
 
-FURTHER = 12  # rows that are compared exactly, beyond one and a half times the number that is asked for
+FURTHER = 12  # rows that are compared exactly beyond those asked for, and half of their number, up to MOST_FURTHER
+MOST_FURTHER = 128
+PREPARED = 32  # candidates whose missing links are computed together
 MOST_CANDIDATES = 256  # that are looked at, beyond four times this number: some are known or excluded
 
 
@@ -53,10 +55,14 @@ class RowExecutor:
         context = self._context(query)
         parts = [Candidates.of(ConjunctionRows.of(context, own, query.selected), query) for own in query.conjunctions]
         rows: list[CandidateRow] = []
-        for values in _by_score(parts, MOST_CANDIDATES + 4 * count):
+        candidates = _by_score(parts, MOST_CANDIDATES + 4 * count)
+        for number, values in enumerate(candidates):
+            if number % PREPARED == 0:
+                for part in parts:
+                    part.prepare(candidates[number : number + PREPARED])
             row = _row(values, [way for part in parts for way in part.ways(values)], context.lineage)
             rows += [row] if row else []
-            if len(rows) >= count + count // 2 + FURTHER:
+            if len(rows) >= count + min(count // 2, MOST_FURTHER) + FURTHER:
                 break
         rows.sort(key=lambda row: (-row.probability, tuple(map(str, row.values))))
         return RowResult(rows[:count], context.lineage, context.facts.notes)

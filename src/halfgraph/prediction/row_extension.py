@@ -6,8 +6,8 @@ import numpy as np
 
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely
-from halfgraph.prediction.partial_rows import ANY, UNBOUND, PartialRows, concatenate, distinct_keys
-from halfgraph.prediction.row_joins import RowJoin, term_values
+from halfgraph.prediction.partial_rows import PartialRows, concatenate, distinct_keys
+from halfgraph.prediction.row_joins import RowJoin, groups, term_values
 from halfgraph.query.rows import LinkPattern
 
 TABLE = 2_048  # partial rows that are kept
@@ -97,9 +97,11 @@ def by_proposal(
 
     `promise` says how likely each entity is to be in a predicted row, given values of some `relations` (variables).
     """
-    groups = np.stack([table.columns[own] for own in relations]) if relations else np.zeros((1, len(table)), np.int64)
-    first, rows = distinct_keys(list(groups))
-    distinct = groups[:, first]
+    values_of = (
+        np.stack([table.columns[own] for own in relations]) if relations else np.zeros((1, len(table)), np.int64)
+    )
+    first, rows = distinct_keys(list(values_of))
+    distinct = values_of[:, first]
     tables = []
     for number, values in enumerate(distinct.T.tolist()):
         own = np.flatnonzero(rows == number)
@@ -132,9 +134,10 @@ def by_relations(
     table: PartialRows, name: str, ready: Sequence[LinkPattern], relations: Ids, facts: Facts
 ) -> PartialRows:
     """Bind a variable for relations: by all of them, or by known and promising ones if both ends are bound."""
-    if len(table) * len(relations) > CROSSED:  # so there are relations
+    most = CROSSED // (4 * max(1, len(relations)))
+    if len(table) > most:
         facts.cut(BEAM_NOTE)
-        table = table.take(np.arange(CROSSED // len(relations)))
+        table = table.best(table.scores, most)
     rows, values = np.repeat(np.arange(len(table)), len(relations)), np.tile(relations, len(table))
     extended = table.extend(rows, name, values)
     if not ready:
@@ -143,8 +146,7 @@ def by_relations(
     known = np.ones(len(extended), dtype=bool)
     for pattern in ready:
         heads, tails = term_values(extended, pattern.source), term_values(extended, pattern.target)
-        for relation in relations.tolist():
-            own = np.flatnonzero(values == relation)
+        for relation, own in groups(values):
             is_known = facts.is_known(heads[own], relation, tails[own])
             ends = facts.missing_tails(relation)[heads[own]] * facts.missing_tails(relation ^ 1)[tails[own]]
             promise[own] *= np.where(is_known, 1.0, ends)
@@ -170,5 +172,5 @@ def by_given(table: PartialRows, name: str, variables: Sequence[str], rows: Ids)
         piece = table.take(np.arange(first, min(first + size, len(table))))
         own, given = np.nonzero(piece.agreement([variables[column] for column in bound], distinct[:, :-1]))
         values = distinct[given, -1]
-        pieces.append(piece.extend(own, name, np.where(values == ANY, UNBOUND, values)))
+        pieces.append(piece.extend(own, name, values))
     return concatenate(pieces)

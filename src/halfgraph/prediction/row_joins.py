@@ -1,6 +1,8 @@
 """Joins of a search: where a pattern leads from the bound variables of each row to one more variable."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 import numpy as np
@@ -67,8 +69,7 @@ class RelationJoin:
     def chances(self, keys: Ids) -> Likely:
         starts, relations = self.split(keys)
         chances = np.empty(len(keys))
-        for relation in np.unique(relations).tolist():
-            own = relations == relation
+        for relation, own in groups(relations):
             chances[own] = self.facts.missing_tails(relation)[starts[own]]
         return chances
 
@@ -76,16 +77,14 @@ class RelationJoin:
         """Whether any link is known, for some keys."""
         starts, relations = self.split(keys)
         has = np.empty(len(keys), dtype=bool)
-        for relation in np.unique(relations).tolist():
-            own = relations == relation
+        for relation, own in groups(relations):
             has[own] = self.facts.known_counts(relation)[starts[own]] > 0
         return has
 
     def known(self, keys: Ids) -> tuple[Ids, Ids]:
         starts, relations = self.split(keys)
         rows, entities = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-        for relation in np.unique(relations).tolist():
-            own = np.flatnonzero(relations == relation)
+        for relation, own in groups(relations):
             positions, tails = self.facts.known_tails(starts[own], relation)
             rows.append(own[positions])
             entities.append(tails)
@@ -94,8 +93,7 @@ class RelationJoin:
     def is_known(self, keys: Ids, entities: Ids) -> Mask:
         starts, relations = self.split(keys)
         known = np.zeros(len(keys), dtype=bool)
-        for relation in np.unique(relations).tolist():
-            own = relations == relation
+        for relation, own in groups(relations):
             known[own] = self.facts.is_known(starts[own], relation, entities[own])
         return known
 
@@ -174,9 +172,23 @@ class ClassJoin:
         return np.array([self.scores(key)[entity] == 1 for key, entity in pairs], dtype=bool)
 
 
+def groups(numbers: Ids) -> Iterator[tuple[int, Ids]]:
+    """Yield each number with the positions where it stands."""
+    small = numbers.astype(np.uint16) if numbers.max(initial=0) < 1 << 16 else numbers  # sorted by radix
+    order = np.argsort(small, kind="stable")
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    for start, end in pairwise([*starts.tolist(), len(order)]):
+        yield int(numbers[order[start]]), order[start:end]
+
+
 def term_values(table: PartialRows, term: Term) -> Ids:
     """Return the value of a term in each row."""
     return np.full(len(table), term) if isinstance(term, int) else table.columns[term]
+
+
+def excluded_relations(path: Path) -> frozenset[int]:
+    """Return the relations that a variable of a path does not stand for."""
+    return path.excluded if isinstance(path, AnyRelation) else frozenset()
 
 
 def relation_values(table: PartialRows, path: Path) -> Ids | None:

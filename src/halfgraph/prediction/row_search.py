@@ -7,13 +7,12 @@ far, times an estimate of what is still to come.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
 from halfgraph.prediction.base import Scores
 from halfgraph.prediction.factors import Factors, is_anchored, is_open
-from halfgraph.prediction.facts import BEAM_NOTE, Facts, Likely, Mask
+from halfgraph.prediction.facts import BEAM_NOTE, Facts, Ids, Likely, Mask
 from halfgraph.prediction.partial_rows import PartialRows, concatenate, distinct_keys
 from halfgraph.prediction.pattern_scores import PatternScores
 from halfgraph.prediction.row_extension import (
@@ -24,10 +23,9 @@ from halfgraph.prediction.row_extension import (
     by_proposal,
     by_relations,
 )
-from halfgraph.prediction.row_joins import RelationJoin, join_of
+from halfgraph.prediction.row_joins import RelationJoin, excluded_relations, join_of
 from halfgraph.prediction.row_plan import RowPlan
 from halfgraph.query.rows import (
-    AnyRelation,
     Given,
     LinkPattern,
     Pattern,
@@ -48,9 +46,8 @@ class RowSearch:
     factors: Factors
     _bases: dict[str, Scores | None] = field(default_factory=dict)
 
-    @cached_property
-    def patterns(self) -> PatternScores:
-        return PatternScores(self.factors.paths, self.plan.domains)
+    _patterns_by_bound: dict[frozenset[str], PatternScores] = field(default_factory=dict)
+    _given_only: frozenset[str] = frozenset()
 
     @property
     def facts(self) -> Facts:
@@ -58,11 +55,18 @@ class RowSearch:
 
     def rows(self, bound: Mapping[str, int]) -> PartialRows:
         """Return the best rows, given values of some variables; those of known facts alone too."""
+        self._given_only = self.plan.given_only - set(bound)
         tables = [self._run(bound, first) for first in self._starts(bound)]
         if len(tables) == 1:
             return tables[0]
         table = concatenate(tables)
         return table.take(np.sort(distinct_keys(list(table.columns.values()))[0]))
+
+    @property
+    def patterns(self) -> PatternScores:
+        """Scores of patterns, given which variables only given rows can bind."""
+        new = PatternScores(self.factors.paths, self.plan.domains, self._given_only)
+        return self._patterns_by_bound.setdefault(self._given_only, new)
 
     def _run(self, bound: Mapping[str, int], first: str | None) -> PartialRows:
         done = set(bound)
@@ -70,7 +74,7 @@ class RowSearch:
         for fold in self.plan.exists:
             table = table.times(np.array([self.factors.exists(fold)]))
         for name in bound:
-            table = self._times_base(table, name)
+            table = self._times_own(table, name)
         if not len(table):
             return PartialRows.empty(self.plan.variables)
         while left := [name for name in self.plan.variables if name not in done]:
@@ -82,7 +86,10 @@ class RowSearch:
             table = self._cut(table, done)
         return self._closed(table)
 
-    def _times_base(self, table: PartialRows, name: str) -> PartialRows:
+    def _times_own(self, table: PartialRows, name: str) -> PartialRows:
+        """Multiply by what is asked of a bound variable alone."""
+        if self.plan.domains.get(name) == "relation" and name in self.plan.variables:
+            return table.times(np.isin(table.columns[name], self._relations(name)).astype(np.float64))
         base = self._base(name) if name in self.plan.factors else None
         return table if base is None else table.times(base[table.columns[name]].astype(np.float64))
 
@@ -109,6 +116,12 @@ class RowSearch:
         )
 
     # What is asked of one variable
+
+    def _relations(self, name: str) -> Ids:
+        """Return the relations that a variable may stand for."""
+        paths = [own.path for own in self.plan.links if name in path_variables(own.path)]
+        excluded = frozenset().union(*map(excluded_relations, paths))
+        return np.setdiff1d(self.facts.relations, list(excluded)).astype(np.int64)
 
     def _base(self, name: str) -> Scores | None:
         """Probability of every entity as the value of a variable, but for open factors: (entities,)."""
@@ -153,10 +166,9 @@ class RowSearch:
         links = [own for own in ready if isinstance(own, LinkPattern)]
         joined = [own for own in ready if not isinstance(own, Given) and not _is_loop(own)]
         if given is not None:
-            table = self._times_base(by_given(table, name, given.variables, self.patterns.encoded(given)), name)
+            table = self._times_own(by_given(table, name, given.variables, self.patterns.encoded(given)), name)
         elif self.plan.domains[name] == "relation":
-            excluded = {number for own in patterns if isinstance(own, LinkPattern) for number in _excluded(own, name)}
-            table = by_relations(table, name, links, np.setdiff1d(self.facts.relations, list(excluded)), self.facts)
+            table = by_relations(table, name, links, self._relations(name), self.facts)
         elif self.plan.domains[name] == "class":
             table = by_classes(table, name, len(self.facts.classes))
         elif joined:
@@ -164,7 +176,7 @@ class RowSearch:
             table = by_joins(table, name, joins, self._base(name), self.facts)
             ready = [own for own in ready if own not in joined]
         else:
-            relations = [own for own in _relations(patterns) if own in done]
+            relations = [own for own in _relation_variables(patterns) if own in done]
             promise = lambda values: self._promise(name, values)  # noqa: E731
             table = by_proposal(table, name, relations, self._base(name), promise, self.facts)
         return self._settle(table, ready, done | {name})
@@ -172,7 +184,7 @@ class RowSearch:
     def _generates(self, given: Given, name: str) -> bool:
         """Whether a variable can be bound by given rows: none allows any value, unless no other pattern has it."""
         column = given.variables.index(name) if name in given.variables else -1
-        alone = all(isinstance(own, Given) for own in self._patterns(name)) and name not in self.plan.factors
+        alone = name in self._given_only
         return column >= 0 and (alone or all(row[column] is not None for row in given.rows))
 
     def _settle(self, table: PartialRows, patterns: Iterable[Pattern], done: set[str]) -> PartialRows:
@@ -250,14 +262,7 @@ def _is_loop(pattern: Pattern) -> bool:
     return isinstance(pattern, LinkPattern) and pattern.source == pattern.target
 
 
-def _excluded(pattern: LinkPattern, name: str) -> frozenset[int]:
-    match pattern.path:
-        case AnyRelation(variable, excluded) if variable == name:
-            return excluded
-    return frozenset()
-
-
-def _relations(patterns: Iterable[Pattern]) -> list[str]:
+def _relation_variables(patterns: Iterable[Pattern]) -> list[str]:
     """Return the variables for relations of some patterns."""
     links = [pattern for pattern in patterns if isinstance(pattern, LinkPattern)]
     return list(dict.fromkeys(name for pattern in links for name in path_variables(pattern.path)))

@@ -20,6 +20,7 @@ from halfgraph.prediction.lineage import (
 from halfgraph.prediction.partial_rows import UNBOUND
 from halfgraph.prediction.path_scores import reverse
 from halfgraph.prediction.path_ways import MOST_ENTITIES, PathWays
+from halfgraph.prediction.row_binding import bind, needed_rows
 from halfgraph.prediction.row_plan import RowPlan, plan_rows
 from halfgraph.prediction.row_search import RowSearch
 from halfgraph.query.rows import (
@@ -30,13 +31,14 @@ from halfgraph.query.rows import (
     Relation,
     Term,
     TypePattern,
+    Value,
     pattern_variables,
 )
 
 Needs = frozenset[Event]
 Values = Mapping[str, int]  # of variables: entity, relation, or number of a class
+ENUMERATED = 256  # values of all variables that are not selected, up to which they are tried and not folded
 MOST_WAYS = 256  # of one row
-MOST_TRIED = MOST_WAYS  # combinations of values; variables that have no more are not folded
 MOST_EXCLUDED = 64  # sets of facts that a way excludes; more are one event
 FEW_RELATIONS = 8  # of a path, each of which is an event of its own
 NEGLIGIBLE = 1e-3  # share of the sum of all ways of a row, below which the last ones are left out
@@ -71,6 +73,7 @@ class ConjunctionRows:
     conjunction: Conjunction
     plan: RowPlan
     search: RowSearch
+    is_folded: bool  # whether not all values of all variables can be tried
     _inner: dict[tuple[Conjunction, frozenset[str]], "ConjunctionRows"] = field(default_factory=dict)
 
     @classmethod
@@ -81,18 +84,32 @@ class ConjunctionRows:
         kept = frozenset(kept)
         plan = plan_rows(conjunction, kept, context.domains, fold=False)
         free = [name for name in plan.factors if name not in kept]
-        if fold and context.facts.count ** len(free) > MOST_TRIED:
+        is_folded = fold and context.facts.count ** len(free) > ENUMERATED
+        if is_folded:
             plan = plan_rows(conjunction, kept, context.domains)
-        return cls(context, conjunction, plan, RowSearch(plan, context.factors))
+        return cls(context, conjunction, plan, RowSearch(plan, context.factors), is_folded)
 
     @property
     def facts(self) -> Facts:
         return self.context.facts
 
+    def decoded(self, bound: Values) -> dict[str, Value]:
+        """Return the values of variables as a query has them."""
+        names = ((name, self.plan.domains.get(name), value) for name, value in bound.items())
+        return {name: self.facts.classes[value] if domain == "class" else value for name, domain, value in names}
+
+    def prepare(self, rows: Iterable[Values]) -> None:
+        """Compute the missing links that the ways of some rows need together."""
+        if self.plan.exclusions or self.is_folded:
+            bound = (bind(self.conjunction, self.decoded(values)) for values in rows)
+            self.facts.fetch(pair for conjunction in bound for pair in needed_rows(conjunction))
+
     def all_ways(self, bound: Values) -> list[Way]:
         """Return the ways in which the conjunction holds with values of some variables, the best ones if many."""
         if not self.plan.givens and all(name in bound for name in self.plan.variables):
             return self.ways(bound)
+        if bound and self.is_folded:
+            return ConjunctionRows.of(self.context, bind(self.conjunction, self.decoded(bound)), ()).all_ways({})
         cuts = self.facts.cuts
         table = self.search.rows({name: bound[name] for name in self.plan.variables if name in bound})
         most = MOST_WAYS if self.facts.cuts == cuts else min(MOST_WAYS, _worthwhile(table.scores))
@@ -159,8 +176,9 @@ class ConjunctionRows:
         match path:
             case Relation(relation):
                 return self._single(link_event(head, relation, tail), self.facts.link(head, relation, tail))
-            case AnyRelation(variable=str(name)):
-                return self.link(head, Relation(values[name]), tail, values)
+            case AnyRelation(str(name), excluded):
+                number = values[name]
+                return [] if number in excluded else self.link(head, Relation(number), tail, values)
         direct, few = self.context.paths.direct(path), self.facts.count <= MOST_ENTITIES
         if direct is not None and (few or len(direct.relations) <= FEW_RELATIONS):
             if direct.reflexive and head == tail:

@@ -3,10 +3,9 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from halfgraph.prediction.factors import ClassFactor, LinkFactor
 from halfgraph.prediction.partial_rows import UNBOUND
 from halfgraph.prediction.row_ways import ConjunctionRows, RowContext, Values
-from halfgraph.query.rows import AnyRelation, Path, Relation, RowQuery, Term, Value
+from halfgraph.query.rows import AnyRelation, LinkPattern, Path, Relation, RowQuery, Term, Value
 
 TRIED = 64  # assignments that are compared exactly
 
@@ -58,7 +57,7 @@ def _witness(context: RowContext, query: RowQuery, number: int, values: tuple[Va
     selected = dict(zip(query.selected, values, strict=True))
     bound = {name: _code(context, value) for name, value in selected.items() if value is not None}
     own = {name for name in query.selected if name in rows.plan.variables}
-    if set(bound) - own or UNBOUND in bound.values():
+    if set(bound) - own or own - set(bound) - rows.plan.given_only or UNBOUND in bound.values():
         return None
     best = _best(rows, bound)
     if best is None:
@@ -96,20 +95,14 @@ def _best(rows: ConjunctionRows, bound: Values) -> tuple[dict[str, int], float] 
 
 
 def _steps(rows: ConjunctionRows, values: Values, *, negated: bool) -> Iterator[RowStep]:
-    """Yield the facts of bound variables."""
-    for name, factors in rows.plan.factors.items():
-        for factor in factors:
-            if isinstance(factor, LinkFactor) and isinstance(factor.end, int):
-                yield from _link_steps(rows, factor.end, factor.path, values[name], values, negated)
-            elif isinstance(factor, ClassFactor):
-                yield _member(rows, values[name], factor.iri, factor.subclasses, negated)
-    for link in rows.plan.links:
-        yield from _link_steps(
-            rows, _value(link.source, values), link.path, _value(link.target, values), values, negated
-        )
-    for own in rows.plan.types:
-        iri = own.iri or rows.facts.classes[values[str(own.variable)]]
-        yield _member(rows, _value(own.term, values), iri, own.subclasses, negated)
+    """Yield the facts of bound variables, in the order of the query."""
+    for pattern in rows.plan.facts:
+        if isinstance(pattern, LinkPattern):
+            ends = _value(pattern.source, values), pattern.path, _value(pattern.target, values)
+            yield from _link_steps(rows, *ends, values, negated)
+        else:
+            iri = pattern.iri or rows.facts.classes[values[str(pattern.variable)]]
+            yield _member(rows, _value(pattern.term, values), iri, pattern.subclasses, negated)
 
 
 def _value(term: Term, values: Values) -> int:
@@ -120,8 +113,8 @@ def _link_steps(
     rows: ConjunctionRows, head: int, path: Path, tail: int, values: Values, negated: bool
 ) -> Iterator[LinkStep]:
     match path:
-        case AnyRelation(variable=str(name)):
-            path = Relation(values[name])
+        case AnyRelation(variable=str(name), inverse=inverse):
+            path = Relation(values[name] ^ int(inverse))
     for start, relation, end in rows.context.paths.best_links(path, head, tail):
         likely = rows.facts.link(start, relation, end)
         forward = (start, relation, end) if relation % 2 == 0 else (end, relation ^ 1, start)

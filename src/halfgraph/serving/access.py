@@ -24,6 +24,8 @@ from halfgraph.serving.problems import Problem, Reply
 
 CLIENT = "halfgraph.client"  # in the scope: who sends the request, for the fair queue
 COOKIE, SIGN_IN = "halfgraph_token", "/sign-in"
+ALIVE = "/api/health/live"
+OPEN = frozenset({SIGN_IN, ALIVE})  # paths that need no token
 LEAST_TOKEN = 16  # characters
 METHODS = "GET, POST, HEAD, OPTIONS"
 EXPOSED = "X-Halfgraph-Note, X-Halfgraph-Cut, Retry-After"
@@ -112,7 +114,7 @@ class AccessControl:
         if scope["method"] == "OPTIONS":
             allowed = PREFLIGHT if self.rules.origins else {}
             await send_reply(Reply(b"", "text/plain", 200, {"Allow": METHODS, **allowed}), send)
-        elif number is None and scope["path"] != SIGN_IN:
+        elif number is None and scope["path"] not in OPEN:
             await send_reply(_no_token(headers), send)
         else:
             scope[CLIENT] = f"{number} {_network((scope.get('client') or ('',))[0])}"

@@ -12,10 +12,10 @@ from halfgraph.answering.explanation_schema import Witness
 from halfgraph.answering.pool import WorkerPool
 from halfgraph.answering.schema import Answers
 from halfgraph.prediction.modes import Mode
-from halfgraph.serving.access import CLIENT, AccessRules
+from halfgraph.serving.access import ALIVE, CLIENT, AccessRules
 from halfgraph.serving.completion import Completion
 from halfgraph.serving.problems import Problem, Reply, as_json
-from halfgraph.serving.schema import Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
+from halfgraph.serving.schema import Alive, Completions, EntityPage, ErrorBody, ExampleList, Health, Info, Limits
 
 QUERY = Field(min_length=1, max_length=500_000, description="A SPARQL query.")
 Responses = dict[int | str, dict[str, Any]]
@@ -53,6 +53,7 @@ class AskRequest(Parameters):
     top: int = Field(10, ge=1, le=1000, description="Maximum number of predicted answers.")
     min_confidence: float | None = Field(None, ge=0, le=1, description="Leave out predictions below this confidence.")
     mode: Mode | None = Field(None, description="Prediction mode; by default the first of /api/info.")
+    fill: bool = Field(False, description="Fill empty cells of OPTIONAL parts with their most likely value.")
 
 
 class ExplainRequest(Parameters):
@@ -135,10 +136,10 @@ def router(context: AppContext) -> APIRouter:
     @api.get("/complete", responses={200: {"model": Completions}, 400: WRONG, 422: WRONG})
     async def complete(
         text: Annotated[str, Query(max_length=500, description="The start of a label or of an IRI.")],
-        what: Literal["entity", "relation", "any"] = "any",
+        what: Literal["entity", "relation", "type", "any"] = "any",
         limit: Annotated[int, Query(ge=1, le=100)] = 10,
     ) -> Response:
-        """Entities and relations whose label or IRI starts with a text, those with the most triples first."""
+        """Entities, relations and types whose label or IRI starts with a text, those with the most triples first."""
         items = await asyncio.to_thread(context.completion.complete, text, what, limit)
         return response(Reply(as_json(Completions(items))))
 
@@ -163,9 +164,14 @@ def router(context: AppContext) -> APIRouter:
 
     @api.get("/health", responses={200: {"model": Health}, 400: WRONG, **BUSY})
     async def health() -> Response:
-        """Whether workers are ready."""
+        """Whether queries can be answered: 503 as long as no worker is ready."""
         if not workers.ready:
             raise Problem(503, "no worker is ready", headers={"Retry-After": "1"})
-        return response(Reply(as_json(Health("ok", workers.ready, workers.waiting))))
+        return response(Reply(as_json(Health("ready", workers.ready, workers.waiting))))
+
+    @api.get(ALIVE.removeprefix(api.prefix), responses={200: {"model": Alive}, 400: WRONG})
+    async def alive() -> Response:
+        """Whether the server runs; this needs no token and no worker."""
+        return response(Reply(as_json(Alive())))
 
     return api

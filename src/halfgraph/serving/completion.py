@@ -1,4 +1,4 @@
-"""Completion of names: entities and relations by any word of their label or by IRI, most connected first."""
+"""Completion of names: entities, relations and types by any word of their label or by IRI, most connected first."""
 
 import re
 from bisect import bisect_left
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rapidfuzz import fuzz, process
 
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.types import UNTYPED
 from halfgraph.graph.vocabulary import Vocabulary
 from halfgraph.serving.schema import CompletionItem
 from halfgraph.sparql.prefixes import Prefixes
@@ -20,7 +21,7 @@ FEW = 5  # with fewer matches, names of similar spelling are added
 MOST_FUZZY = 50_000  # most connected names that are compared one by one, in a few milliseconds
 SIMILAR = 75.0  # of 100
 LAST = "\U0010ffff"
-What = Literal["entity", "relation"]
+What = Literal["entity", "relation", "type"]
 
 
 @dataclass(frozen=True)
@@ -101,9 +102,13 @@ class Completion:
         """Index the names of a graph; degrees are those of a view."""
         edges = graph.view(view)
         uses = np.bincount(edges.relations // 2, minlength=len(graph.relations)) // 2
-        entities = CompletionIndex.of(graph.entities, "entity", edges.degrees())
-        relations = CompletionIndex.of(graph.relations, "relation", uses.astype(np.int64))
-        return cls(graph, Prefixes.of(graph), (entities, relations))
+        # Copies: a mapped file that is cut while the server runs would end it.
+        entities = CompletionIndex.of(graph.entities.copy(), "entity", edges.degrees())
+        relations = CompletionIndex.of(graph.relations.copy(), "relation", uses.astype(np.int64))
+        sizes = {name: int(size) for name, size in zip(graph.types.names, graph.types.sizes, strict=True)}
+        sizes.pop(UNTYPED, None)
+        types = CompletionIndex.of(Vocabulary.of(list(sizes)), "type", np.array(list(sizes.values()), np.int64))
+        return cls(graph, Prefixes.of(graph), (entities, relations, types))
 
     def complete(self, text: str, what: str, limit: int) -> list[CompletionItem]:
         """Return the names that a text may become: first those that start with it, then those of similar spelling."""

@@ -1,6 +1,5 @@
 """Descriptions of what is served: /api/info, and the SPARQL service description in RDF with VoID counts."""
 
-import json
 import platform
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -11,7 +10,9 @@ from typing import Any
 from pyoxigraph import BlankNode, Literal, NamedNode, Triple, serialize
 
 from halfgraph import __version__
+from halfgraph.errors import FolderError
 from halfgraph.graph.folder import Graph
+from halfgraph.graph.manifest import check_file, has_file, read_json
 from halfgraph.serving.negotiation import GRAPHS, TABLES, graph_format
 from halfgraph.serving.problems import Reply
 from halfgraph.serving.schema import Info, Limits
@@ -19,6 +20,8 @@ from halfgraph.sparql.prefixes import Prefixes
 from halfgraph.sparql.syntax_tree import RDF_TYPE
 
 PACKAGES = ("pyoxigraph", "torch", "numpy", "fastapi", "uvicorn")
+LONGEST_CARD = 1 << 20  # bytes
+AGAIN = "Train the model again."
 CARD, PROVENANCE = "README.md", "provenance.json"
 PRIVATE = ("graph_path", "format")  # of a run's provenance
 FOLDERS = re.compile(r"(?<![\w./:])/(?:[\w.+-]+/)+")  # of a path of this machine only the last part is public
@@ -32,8 +35,7 @@ NAMESPACES = {"sd": SD, "void": VOID}
 def info(graph: Graph, run: Path, view: str, modes: Sequence[str], limits: Limits) -> Info:
     """Describe the graph, the model and the server, without the paths of this machine; `run` may be a graph folder."""
     # The worker has validated the run; the run's own reader would import torch.
-    path = run / PROVENANCE
-    provenance = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    provenance = read_json(run / PROVENANCE, AGAIN) if (run / PROVENANCE).is_file() else {}
     public = {name: value for name, value in provenance.items() if name not in PRIVATE}
     packages = {package: version(package) for package in PACKAGES}
     return Info(
@@ -64,7 +66,11 @@ def graph_info(graph: Graph, view: str) -> dict[str, Any]:
 
 def _card(run: Path) -> str:
     path = run / CARD
-    return FOLDERS.sub("", path.read_text(encoding="utf-8", errors="replace")) if path.is_file() else ""
+    if not has_file(path, AGAIN):
+        return ""
+    if (size := check_file(path, AGAIN).stat().st_size) > LONGEST_CARD:
+        raise FolderError(path, f"has {size:,} bytes, more than the {LONGEST_CARD:,} that are read", advice=AGAIN)
+    return FOLDERS.sub("", path.read_text(encoding="utf-8", errors="replace"))
 
 
 def service_description(address: str, counts: Mapping[str, Any], accept: str, name: str | None) -> Reply:

@@ -55,7 +55,10 @@ async def _describe(request: Request, context: AppContext, accept: str) -> Respo
     """Answer a request without a query: the page for a browser, else the service description."""
     if wants_page(accept):
         return RedirectResponse("/", status_code=303, headers=VARY)
-    counts = json.loads((await run_job(context.workers, {"task": "counts"}, request)).body)
+    reply = await run_job(context.workers, {"task": "counts"}, request)
+    if reply.status != 200:
+        return response(reply, VARY)
+    counts = json.loads(reply.body)
     address = str(request.url.replace(query="", fragment=""))
     return response(service_description(address, counts, accept, request.query_params.get("format")), VARY)
 

@@ -1,6 +1,6 @@
 """Example queries: from a file beside the run or the graph, or made from the graph."""
 
-import json
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -8,9 +8,10 @@ import numpy as np
 
 from halfgraph.answering.engine import Engine
 from halfgraph.answering.exact_engine import ExactEngine
-from halfgraph.errors import InputError
+from halfgraph.errors import FolderError, InputError
 from halfgraph.graph.folder import Graph
 from halfgraph.graph.knowledge_graph import KnowledgeGraph
+from halfgraph.graph.manifest import read_json
 from halfgraph.query.exact import Exact
 from halfgraph.query.structures import inter, path
 from halfgraph.query.tree import Query
@@ -26,7 +27,7 @@ DEMO = Path(__file__).parent / "demo.rq"  # the training view lacks a triple for
 
 def examples(engine: Engine | ExactEngine, folders: Sequence[str]) -> list[Example]:
     """Return example queries: from the first folder with a file of them, of the demo graph, or made now."""
-    file = next((path for folder in folders if (path := Path(folder) / FILE).is_file()), None)
+    file = next((path for folder in folders if os.path.lexists(path := Path(folder) / FILE)), None)
     if file is not None:
         return from_file(file)
     graph, known = engine.graph, engine.known
@@ -38,11 +39,12 @@ def examples(engine: Engine | ExactEngine, folders: Sequence[str]) -> list[Examp
 def from_file(path: Path) -> list[Example]:
     """Read the examples of a file."""
     try:
-        given = json.loads(path.read_text(encoding="utf-8"))["examples"]
+        given = read_json(path, "", listed=False)["examples"]
         return [Example(str(one["title"]), str(one["query"]), bool(one["missing"])) for one in given]
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (FolderError, TypeError, KeyError) as error:
         advice = 'Write {"examples": [{"title": "...", "query": "...", "missing": false}]}.'
-        raise InputError(f"cannot be read: {error!r}", path=path.name, advice=advice) from error
+        problem = error.problem if isinstance(error, FolderError) else f"cannot be read: {error!r}"
+        raise InputError(problem, path=path.name, advice=advice) from error
 
 
 def demo_queries() -> dict[str, str]:

@@ -99,8 +99,8 @@ class AccessLog:
             path, method = scope["path"], scope["method"] if scope["method"] in METHODS else "other"
             self.metrics.count(path if path in self.routes else "other", method, seen["status"], seconds)
             client = (scope.get("client") or ("",))[0]
-            entry = {"method": method, "path": path[:500], **seen, "seconds": round(seconds, 6), "client": client}
-            self.log({"time": time.strftime("%FT%TZ", time.gmtime()), **entry})
+            entry = {"method": method, "path": path[:500], **seen, "ms": round(1000 * seconds, 3), "client": client}
+            self.log({"time": timestamp(), **entry})
 
 
 class BodyLimit:
@@ -149,6 +149,11 @@ class BodyLimit:
         return Problem(413, f"the request is larger than {self.most:,} bytes", advice="Send a smaller one.")
 
 
+def timestamp() -> str:
+    """Return the time as in the log, in UTC."""
+    return time.strftime("%FT%TZ", time.gmtime())
+
+
 def json_log(entry: dict[str, Any]) -> None:
     """Log a request as a line of JSON on stderr."""
     sys.stderr.write(json.dumps(entry) + "\n")
@@ -157,7 +162,7 @@ def json_log(entry: dict[str, Any]) -> None:
 def plain_log(entry: dict[str, Any]) -> None:
     """Log a request as a line of text on stderr."""
     path = json.dumps(entry["path"])[1:-1]  # without line breaks and control characters
-    sys.stderr.write(f"{entry['time']} {entry['status']} {entry['method']} {path} {1000 * entry['seconds']:.0f} ms\n")
+    sys.stderr.write(f"{entry['time']} {entry['status']} {entry['method']} {path} {entry['ms']:.0f} ms\n")
 
 
 LOGS: dict[str, Log] = {"json": json_log, "plain": plain_log, "none": lambda _: None}

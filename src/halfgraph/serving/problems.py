@@ -10,12 +10,21 @@ from typing import Any
 from halfgraph.answering.cells import to_json
 from halfgraph.answering.pool import PoolBusy
 from halfgraph.answering.workers import Message
-from halfgraph.errors import HalfgraphError, SettingError, SparqlError, TimeLimit, UnknownName
+from halfgraph.errors import (
+    FolderError,
+    HalfgraphError,
+    SettingError,
+    SparqlError,
+    TimeLimit,
+    UnknownName,
+    without_dashes,
+)
 from halfgraph.serving.schema import ErrorBody, Fault
 
 JSON = "application/json"
 REFUSED = {"SERVICE": 403, "update": 403, "length": 413}
 STATUS: dict[type[HalfgraphError], int] = {TimeLimit: 504, SettingError: 422, PoolBusy: 503}
+DAMAGED = "a file of the run or the graph cannot be read"
 RETRY = {"Retry-After": "1"}
 
 
@@ -68,9 +77,12 @@ def problem_of(error: Exception) -> Problem:
     """Return the HTTP problem of an error; one that is not ours is a bug, which the client learns nothing of."""
     if isinstance(error, Problem):
         return error
+    if isinstance(error, FolderError):  # of the run or the graph; clients learn no path
+        sys.stderr.write(f"halfgraph: {error}\n")
+        return Problem(503, DAMAGED, advice="Ask whoever runs the server; its log names the file.", headers=RETRY)
     if isinstance(error, HalfgraphError):
         headers = RETRY if isinstance(error, PoolBusy) else None
-        advice = getattr(error, "advice", None)
+        advice = without_dashes(getattr(error, "advice", None) or "")
         return Problem(_status(error), str(error), advice=advice, headers=headers, source=error)
     traceback.print_exception(error, file=sys.stderr)
     return Problem(500, "Internal error; see the server log")

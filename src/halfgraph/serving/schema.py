@@ -31,12 +31,12 @@ class Limits:
 
 @dataclass(frozen=True)
 class CompletionItem:
-    """A name, and what to insert into a query for it."""
+    """A name, and what to insert into a query for it; `degree` counts triples, and of a type its entities."""
 
     iri: str
     label: str
     type: str | None
-    what: Literal["entity", "relation"]
+    what: Literal["entity", "relation", "type"]
     degree: int
     insert: str
 
@@ -106,11 +106,18 @@ class Info:
 
 @dataclass(frozen=True)
 class Health:
-    """Whether workers are ready to answer."""
+    """How many workers are ready to answer, and how many queries wait for one."""
 
-    status: str
+    status: Literal["ready"]
     workers: int
     waiting: int
+
+
+@dataclass(frozen=True)
+class Alive:
+    """The server answers requests; /api/health says whether it can answer queries."""
+
+    status: Literal["alive"] = "alive"
 
 
 @dataclass(frozen=True)

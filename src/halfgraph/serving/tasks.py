@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,9 @@ from halfgraph.answering.proposals import triple_quads
 from halfgraph.answering.schema import Answers, AnswerTriple
 from halfgraph.answering.unknown_names import unknown_names
 from halfgraph.answering.workers import TOO_LARGE, Handler, Message, OutOfMemory
-from halfgraph.errors import InputError, UnknownName
+from halfgraph.errors import FolderError, InputError, UnknownName
 from halfgraph.graph.knowledge_graph import Ids
+from halfgraph.graph.store import store_errors, store_path
 from halfgraph.serving.examples import examples
 from halfgraph.serving.negotiation import graph_format, table_format
 from halfgraph.serving.problems import Problem, Reply, as_json, problem_of
@@ -35,6 +37,7 @@ from halfgraph.sparql.syntax_tree import (
     select,
 )
 from halfgraph.sparql.writer import write
+from halfgraph.training.run_folder import read_provenance
 
 NOTE = "X-Halfgraph-Note"
 PROBABILITY = "X-Halfgraph-Probability"  # that the answer to ASK is yes
@@ -53,25 +56,41 @@ class WorkerContext:
 Job = Mapping[str, Any]
 
 
-def open_context(load: Callable[[], Engine | ExactEngine], limits: Limits) -> tuple[dict[str, Any], Handler]:
-    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler."""
+def open_context(
+    load: Callable[[], Engine | ExactEngine],
+    limits: Limits,
+    run: Path | None,
+    served: str | None,
+    tasks: "Tasks",
+) -> tuple[dict[str, Any], Handler]:
+    """Load an engine on one thread and open its store; return graph and modes for the server, and the job handler.
+
+    `run` is None for a graph without a trained run. `served` says which graph and run the server has had from its
+    start; FolderError is raised for another one.
+    """
     import torch
 
     torch.set_num_threads(1)
     engine = load()
+    found = f"{engine.graph.fingerprint} {'' if run is None else read_provenance(run).get('begun')}"
+    if served not in (None, found):
+        problem = "has been replaced since the server was started, or its graph has"
+        raise FolderError(run or engine.graph.path, problem, advice="Restart the server.")
     assert engine.store.local is not None
     if isinstance(engine, Engine) and engine.models is not None:
         engine.predictors.links.neighbours  # noqa: B018  built before the first query, whose time is limited
     context = WorkerContext(engine, limits)
-    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out}
+    graph = {"graph": str(engine.graph.path), "held_out": engine.graph.held_out, "served": found}
     modes = engine.predictors.available if isinstance(engine, Engine) else ()
-    return {**graph, "modes": modes}, lambda job: handle(context, job)
+    return {**graph, "modes": modes}, lambda job: handle(context, job, tasks)
 
 
-def handle(context: WorkerContext, job: Job) -> Message:
+def handle(context: WorkerContext, job: Job, tasks: "Tasks") -> Message:
     """Run a job; an error of ours becomes the client's, any other one is a bug and is logged on stderr."""
+    engine = context.engine
     try:
-        reply = _bounded(TASKS[job["task"]](context, job), context.limits.answer)
+        with store_errors(store_path(engine.graph, engine.view)):
+            reply = _bounded(tasks[job["task"]](context, job), context.limits.answer)
     except (MemoryError, RecursionError):
         reply = problem_of(OutOfMemory(TOO_LARGE)).reply()
     except Exception as error:
@@ -87,7 +106,7 @@ def _bounded(reply: Reply, megabytes: int) -> Reply:
 
 def sparql(context: WorkerContext, job: Job) -> Reply:
     """The exact answer to any query that the store can answer; a header warns of names that the graph does not have."""
-    query = _query(context, job["query"])
+    query = parsed_query(context, job["query"])
     engine = context.engine
     unknown = unknown_names(request_of(job["query"], engine.graph), engine.graph, engine.store.local)
     return _with_note(_exact_reply(context, query, job), " ".join(map(str, unknown)))
@@ -121,7 +140,7 @@ def _cut(count: int, limit: int) -> dict[str, str]:
 
 def predict(context: WorkerContext, job: Job) -> Reply:
     """The exact rows, then predicted ones; a header says why if nothing can be predicted."""
-    _query(context, job["query"])
+    parsed_query(context, job["query"])
     if job["default"] is not None or job["named"] is not None:
         return _exact(context, job, "the request selects graphs, and predictions are made from one graph")
     try:
@@ -159,7 +178,7 @@ def _with_note(reply: Reply, note: str) -> Reply:
 
 def ask(context: WorkerContext, job: Job) -> Reply:
     """Known and predicted answers with an explanation, as JSON; known rows beyond the limit are left out."""
-    _query(context, job["query"])
+    parsed_query(context, job["query"])
     answers = _ask_engine(context, job, explain=True)
     count, limit = len(answers.known), context.limits.rows
     if count > limit:
@@ -169,13 +188,13 @@ def ask(context: WorkerContext, job: Job) -> Reply:
 
 
 def _ask_engine(context: WorkerContext, job: Job, *, explain: bool) -> Answers:
-    options = {"mode": job["mode"], "min_confidence": job["min_confidence"]}
+    options = {"mode": job["mode"], "min_confidence": job["min_confidence"], "fill": job.get("fill", False)}
     return context.engine.ask(job["query"], job["top"], **options, explain=explain)
 
 
 def explain(context: WorkerContext, job: Job) -> Reply:
     """Why an entity is an answer, as JSON."""
-    _query(context, job["query"])
+    parsed_query(context, job["query"])
     return Reply(as_json(context.engine.explain(job["query"], job["entity"] or job["row"], mode=job["mode"])))
 
 
@@ -222,7 +241,7 @@ def counts(context: WorkerContext) -> dict[str, int]:
     return {"triples": len(context.engine.store.local), **sizes}
 
 
-def _query(context: WorkerContext, text: str) -> Query:
+def parsed_query(context: WorkerContext, text: str) -> Query:
     """Parse a query; refuse one that is too long, an update, not SPARQL, or that calls other servers."""
     limit = context.limits.query
     if len(text) > limit:
@@ -250,7 +269,8 @@ def _graphs(iris: Sequence[str] | None) -> list[NamedNode]:
         raise Problem(400, f"the name of a graph is not an IRI: {error}") from error
 
 
-TASKS: dict[str, Callable[[WorkerContext, Job], Reply]] = {
+Tasks = Mapping[str, Callable[[WorkerContext, Job], Reply]]
+TASKS: Tasks = {
     "sparql": sparql,
     "predict": predict,
     "ask": ask,

@@ -61,7 +61,7 @@ class Label:
 
 
 @dataclass(frozen=True)
-class Scope:
+class LabelScope:
     """The SELECT, or other form, that a label service belongs to."""
 
     used: frozenset[str]  # variables in it
@@ -75,7 +75,7 @@ def with_labels(tree: Node) -> Node:
     if not any(map(is_label_service, walk(tree))):
         return tree
     names = {node.name for node in walk(tree) if isinstance(node, Variable)}
-    rewritten: Node = _rewritten(tree, Scope(frozenset(), frozenset(), frozenset(names), names))
+    rewritten: Node = _rewritten(tree, LabelScope(frozenset(), frozenset(), frozenset(names), names))
     return rewritten
 
 
@@ -106,7 +106,7 @@ def _label(triple: Triple) -> Label | None:
     return None
 
 
-def _rewritten(node: Any, scope: Scope) -> Any:
+def _rewritten(node: Any, scope: LabelScope) -> Any:
     """Return a node, or a tuple of nodes, with the label services in it rewritten, the innermost first."""
     if isinstance(node, tuple):
         return tuple(_rewritten(part, scope) for part in node)
@@ -121,7 +121,7 @@ def _rewritten(node: Any, scope: Scope) -> Any:
     return _hidden(inner, scope) if isinstance(inner, Select) else inner
 
 
-def _scope(form: Form, outer: Scope) -> Scope:
+def _scope(form: Form, outer: LabelScope) -> LabelScope:
     """Return the scope of a form; what surrounds a SELECT * may use all that is bound in it."""
     used = {part.name for part in _own(form) if isinstance(part, Variable)}
     if isinstance(form, Select) and not form.projection:
@@ -146,7 +146,7 @@ def _bound(parts: Iterable[SyntaxNode]) -> set[str]:
     return in_scope(part for part in parts if isinstance(part, Triple | Select | Bind | Values))
 
 
-def _with_labels(group: Group, scope: Scope) -> Group:
+def _with_labels(group: Group, scope: LabelScope) -> Group:
     """Return a group without its label services, and with the patterns that stand for them."""
     services = [element for element in group.elements if isinstance(element, Clause) and is_label_service(element)]
     elements = [element for element in group.elements if element not in services]
@@ -160,7 +160,7 @@ def _with_labels(group: Group, scope: Scope) -> Group:
     return replace(group, elements=tuple(elements))
 
 
-def _automatic(elements: "list[Element | Select]", scope: Scope) -> Iterator[Label]:
+def _automatic(elements: "list[Element | Select]", scope: LabelScope) -> Iterator[Label]:
     """Yield the labels that the names of used variables ask for, each of a variable of the group."""
     subjects = in_scope(elements)
     for name in sorted(scope.used):
@@ -245,7 +245,7 @@ def _fresh(name: str, names: set[str], span: Span) -> Variable:
     return Variable(name, span=span)
 
 
-def _hidden(query: Select, scope: Scope) -> Select:
+def _hidden(query: Select, scope: LabelScope) -> Select:
     """Return a rewritten SELECT, where * does not select added variables, and AS does not name a label again."""
     if query.projection:
         return _without_clashes(query, scope.names)

@@ -4,11 +4,11 @@ import re
 from collections.abc import Collection
 from itertools import pairwise
 
-from pyoxigraph import DefaultGraph, Store
+from pyoxigraph import DefaultGraph, NamedNode, Store
 
 from halfgraph.errors import SparqlError, suggest
 from halfgraph.sparql.prefixes import Prefixes
-from halfgraph.sparql.scanner import Scan, SourceText, Token
+from halfgraph.sparql.scanner import Scan, SourceText, Token, resolve
 from halfgraph.sparql.terminals import AGGREGATES, FUNCTIONS, KEYWORDS, MARKS
 
 _CLOSING = {"{": "}", "(": ")", "[": "]"}
@@ -77,8 +77,9 @@ def _no_query(scanned: Scan) -> Mistake | None:
 def _undeclared_prefix(scanned: Scan) -> Mistake | None:
     if (token := scanned.undeclared) is None:
         return None
-    prefix = token.text.partition(":")[0]
-    return token, f"the prefix {prefix}: is not declared", f"Begin the query with PREFIX {prefix}: <...>."
+    prefix, known = token.text.partition(":")[0], ", ".join(f"{name}:" for name in sorted(scanned.given.namespaces))
+    advice = f"Begin the query with PREFIX {prefix}: <...>." + (f" Known without: {known}." if known else "")
+    return token, f"the prefix {prefix}: is not declared", advice
 
 
 def _unclosed(scanned: Scan) -> Mistake | None:
@@ -136,10 +137,29 @@ def _bare_sign(scanned: Scan) -> Mistake | None:
     return None
 
 
+def _invalid_iri(scanned: Scan) -> Mistake | None:
+    """An IRI that is none, such as <http://[>; a BASE counts for the IRIs after it."""
+    base, before = scanned.given.base, ""
+    for token in scanned.tokens:
+        if token.type in ("IRI", "NAMESPACE") and token.text[0] == "<":
+            iri = resolve(token.text, base)
+            try:
+                NamedNode(iri)
+            except ValueError:
+                what = f"the BASE {token.text}" if before == "BASE" else token.text
+                return token, f"{what} is not a valid IRI", "Write a whole one, such as <http://example.org/>."
+            base = iri if before == "BASE" else base
+        before = token.type
+    return None
+
+
 def check_scope(written: str, scanned: Scan) -> None:
     """Raise an error if pyoxigraph refuses a query that the grammar takes: scope rules of variables and blank nodes."""
     if (problem := _problem(written)) is None:
         return
+    if (found := _invalid_iri(scanned)) is not None:
+        token, invalid, advice = found
+        raise _error(scanned.source, token and token.start, invalid, advice)
     # The same mistake in the original text has a position that helps, unless other liberties of it come first.
     positioned = _problem(scanned.source.decoded, scanned.given)
     offset, text = None, scanned.source.decoded

@@ -198,6 +198,19 @@ def _string(text: str, start: int, end: int) -> Token:
     return Token("STRING", text, start, end, Literal(inner, span=(start, end)))
 
 
+def with_declarations(text: str, prefixes: Prefixes) -> str:
+    """Return a text with declarations of the given prefixes, and of the base, that it uses undeclared."""
+    tokens = scan(text, prefixes).tokens
+    declared = {token.text[:-1] for token in tokens if token.type == "PNAME_NS"}
+    names = [token.text for token in tokens if token.type == "IRI"]
+    used = {name.partition(":")[0] for name in names if name[0] != "<"} & set(prefixes.namespaces)
+    lines = [f"PREFIX {prefix}: <{prefixes.namespaces[prefix]}>" for prefix in sorted(used - declared)]
+    is_relative = any(name[0] == "<" and not is_iri(name[1:-1]) for name in names)
+    if is_relative and not any(token.type == "BASE" for token in tokens):
+        lines.insert(0, f"BASE <{prefixes.base}>")
+    return "\n".join([*lines, text])
+
+
 @lru_cache(maxsize=4096)
 def resolve(text: str, base: str) -> str:
     """Return the IRI that <...> stands for, resolved as the store does."""

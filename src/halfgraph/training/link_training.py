@@ -125,7 +125,8 @@ class LinkTraining:
         entities, relations = self.model.entities[used].requires_grad_(), self.model.relations.clone().requires_grad_()
         heads, candidates = (entities[own] for own in places.split([len(batch.heads), len(batch.candidates)]))
         _loss(batch, heads, relations, candidates).backward()
-        rate = RATE + self.done / max(self.total, 1) * (LAST_RATE - RATE)
+        done = self.done / self.total if self.total else 0.0
+        rate = RATE + done * (LAST_RATE - RATE)
         _update(self.model.entities, self.squares.entities, used, entities.grad, rate)
         _update(self.model.relations, self.squares.relations, slice(None), relations.grad, rate)
         self.done += 1

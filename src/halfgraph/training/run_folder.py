@@ -33,7 +33,7 @@ CURVES = "curves.png"
 LATER = {"path_length": 0.0, "hard_pooled_weight": 0.0}
 RENAMED = {"kind_negatives": "type_negatives", "norm_by_kind": "norm_by_type"}  # settings by their earlier names
 AGAIN = "Train the model again."
-RESUME = "The last checkpoint is kept; make room and pass --resume."
+RESUME = "The last checkpoint is kept; make room, and run the command again (train with --resume)."
 
 
 def renamed(settings: Mapping[str, Any]) -> dict[str, Any]:
