@@ -14,7 +14,7 @@ from halfgraph.graph.folder import Graph
 from halfgraph.sparql.read import request_of
 from halfgraph.sparql.syntax_tree import Ask
 from halfgraph.sparql.writer import write
-from imported_graphs import made
+from imported_graphs import made, short_lived
 from sparql_worlds import Worlds, answer_key, ask, iri_triple, predicted_rows, unrounded
 
 EX = "http://t/"
@@ -163,6 +163,12 @@ def test_an_expected_value_is_the_mean_over_all_worlds(graph: Graph, aggregate: 
     answers = ask(worlds, request_of(text, graph), 100)
     found = {one.row["x"].value: (one.expected or {})["out"] for one in (*answers.known, *answers.predicted)}
     assert found == pytest.approx(mean, abs=1e-3)
+
+
+@pytest.mark.parametrize("given", ['VALUES ?n { "old" }', 'BIND("old" AS ?n)'])
+def test_a_variable_with_literals_is_no_entity_even_where_its_relation_has_links(given: str) -> None:
+    with short_lived(KNOWN + ':e0 :r1 "old" .', "ttl") as mixed:
+        assert check(Worlds(mixed, facts({("e0", "r0", "e2"): 0.5})), f"SELECT * {{ {given} ?x :r1 ?n ; :r0 :e2 }}")
 
 
 def test_rows_that_a_distinct_subquery_merges_have_no_expected_count(graph: Graph) -> None:

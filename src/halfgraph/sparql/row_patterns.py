@@ -69,10 +69,15 @@ class RowPatterns:
     names: Names
     fresh: FreshNames
     domains: dict[str, Domain] = field(default_factory=dict)  # of variables that are no entities
+    literals: set[str] = field(default_factory=set)  # variables that stand for literals
     unknown: dict[Iri, str] = field(default_factory=dict)  # and what each should be
 
     def find_domains(self, group: tree.Group) -> None:
-        """Determine the variables that stand for relations or classes: a predicate, or the object of rdf:type."""
+        """Determine the variables that stand for relations, classes or literals.
+
+        These are predicates, objects of rdf:type, and variables that VALUES or BIND give literals only.
+        """
+        self.literals |= set(_literal_variables(group))
         triples = [self.fresh.without_blank_nodes(node) for node in walk(group) if isinstance(node, Triple)]
         for triple in triples:
             for end, is_class in zip((triple.subject, triple.object), self._class_ends(triple.predicate), strict=True):
@@ -106,6 +111,7 @@ class RowPatterns:
         """Return fresh names for variables, of the same domains."""
         new = {name: self.fresh.new() for name in sorted(names)}
         self.domains |= {new[name]: self.domains[name] for name in new if name in self.domains}
+        self.literals |= {new[name] for name in new if name in self.literals}
         return new
 
     def steps(self, triple: Triple) -> tuple[Triple, ...]:
@@ -160,7 +166,7 @@ class RowPatterns:
         """Return a variable or an entity; None for literals, and for names and variables that are no entities."""
         match node:
             case Variable(name):
-                return None if name in self.domains else name
+                return None if name in self.domains or name in self.literals else name
             case Iri(value):
                 return self._known(self.names.graph.find_entity(value), node, "entity")
         return None
@@ -199,6 +205,19 @@ class RowPatterns:
         what, graph = self.unknown[node], self.names.graph
         words = graph.relations if what == "relation" else graph.entities
         return self.names.unknown(node, what, self.names.similar(words, node.value))
+
+
+def _literal_variables(group: tree.Group) -> Iterator[str]:
+    """Yield the variables that VALUES or BIND of a group give literals, and nowhere a name."""
+    values: dict[str, list[object]] = {}
+    for node in walk(group):
+        match node:
+            case tree.Values(variables, rows):
+                for column, variable in enumerate(variables):
+                    values.setdefault(variable.name, []).extend(row[column] for row in rows)
+            case tree.Bind(expression=expression, variable=Variable(name)):
+                values.setdefault(name, []).append(expression)
+    return (name for name, own in values.items() if own and all(isinstance(value, tree.Literal) for value in own))
 
 
 def _sequence(path: PathOperation) -> Iterator[tree.Path]:
