@@ -397,9 +397,8 @@ def test_a_full_disk_keeps_the_old_checkpoint_and_is_reported(
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert stopped.value.path == run / STATE
     assert "cannot be written" in str(stopped.value)
-    assert "The last checkpoint is kept; make room, and run the command again (train with --resume)." in str(
-        stopped.value
-    )
+    advice = "The last checkpoint is kept; make room, and run the command again (train with --resume)."
+    assert advice in stopped.value.for_command_line
     assert sorted(path.name for path in run.iterdir()) == [METRICS, MODEL, STATE]
     assert result_step(run) == 5
     assert finished(setting, run) == uninterrupted
