@@ -133,7 +133,7 @@ def _sum(one: Aggregate, group: Solutions) -> float:
     for row in group.rows:
         if not one.argument or one.argument in row.binding:
             value = _number(row.binding[one.argument]["value"]) if one.function == "SUM" else 1.0
-            total += value * group.lineage.probability(row.ways)
+            total += value * row.probability
     return total
 
 

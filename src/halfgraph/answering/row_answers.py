@@ -29,6 +29,7 @@ class Solution:
 
     binding: Binding
     ways: Sequence[Way]
+    probability: float  # of any of the ways
 
 
 @dataclass
@@ -117,14 +118,16 @@ class RowAnswers:
         if is_free(reading, branch):
             for terms, row in rows.items():
                 pairs = zip(branch.variables, terms, strict=True)
-                yield Solution({name: entity_term(value) for name, value in pairs if value is not None}, row.ways)
+                yield Solution(
+                    {name: entity_term(value) for name, value in pairs if value is not None}, row.ways, row.probability
+                )
             return
         named = [terms for terms in rows if not any(value and value.startswith("_:") for value in terms)]
         for first in range(0, len(named), AT_ONCE):
             values = [tuple(map(_iri, terms)) for terms in named[first : first + AT_ONCE]]
             for binding in self.store.rows(completed(reading, branch, values)).bindings:
                 terms = tuple(binding[name]["value"] if name in binding else None for name in branch.variables)
-                yield Solution(binding, rows[terms].ways)
+                yield Solution(binding, rows[terms].ways, rows[terms].probability)
 
     def _terms(self, reading: RowReading, branch: Branch, values: Sequence[Value]) -> tuple[str | None, ...]:
         domains = (reading.domains.get(name, "entity") for name in branch.variables)
