@@ -178,7 +178,7 @@ def test_a_query_may_come_from_standard_input(run):
     ("arguments", "said"),
     [
         (["SELECT ?x { ?x foo:livesIn <city1> }"], "the prefix foo: is not declared"),
-        (["SELECT ?x { ?x foo:livesIn <city1> }"], "Known without: :, dbo:"),
+        (["SELECT ?x { ?x foo:livesIn <city1> }"], "Known without: :, bd:, dbo:"),
         (["nofile.rq"], "nofile.rq: no such file"),
         (["queries/of mine"], "queries/of mine: no such file"),
         (["SELECT ?x { ?x <livsIn> <city1> }"], "Did you mean :livesIn"),

@@ -251,7 +251,7 @@ def test_a_graph_that_has_moved_is_asked_for(run: Run, made: Path, tmp_path: Pat
     write_manifest(moved)
     outcome = run("evaluate", "moved", "--workload", "w")
     assert outcome.code == 1
-    assert "moved: was trained on /nowhere/g, which is not there. Pass --graph FOLDER" in outcome.err
+    assert "moved: was trained on /nowhere/g, which is not there. Pass its folder as --graph" in outcome.err
     assert run("evaluate", "moved", "--workload", "w", "--graph", "g", "--quiet").code == 0
 
 

@@ -83,7 +83,7 @@ def test_an_unknown_name_is_refused_with_the_nearest(name: str, nearest: str) ->
     with pytest.raises(SettingError) as refused:
         variant_named(name)
     message = str(refused.value)
-    assert message.startswith(f'--model: there is no model named "{name}". Did you mean {nearest}')
+    assert message.startswith(f'model: there is no model named "{name}". Did you mean {nearest}')
     assert "CGA+KG+8[min]" in message
 
 

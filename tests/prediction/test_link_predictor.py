@@ -152,7 +152,7 @@ def test_a_large_graph_has_the_same_log_odds(links, monkeypatch):
 def test_rows_that_are_kept_are_those_computed_and_the_oldest_are_dropped(links, monkeypatch):
     count = links.graph.entity_count
     monkeypatch.setattr(link_predictor, "CACHE", 3 * count)
-    expected = {head: links._computed([(0, np.array([head]))])[0] for head in range(6)}
+    expected = {head: links.rows([(head, 0)])[head, 0].copy() for head in range(6)}
     for heads in ([0, 1], [1, 2, 3], [0, 5, 4, 2], [3]):
         found = links.probabilities(np.array(heads), 0)
         assert found == pytest.approx(np.stack([expected[head] for head in heads]), abs=1e-6)

@@ -87,7 +87,7 @@ def test_an_unknown_parameter_is_named_with_the_known_ones_at_every_route(client
 
 def test_an_unknown_key_of_a_body_or_an_address_is_named(client):
     fault = error(client.post("/api/explain", json={"query": PEOPLE, "entity": "a", "top": 3}), 400)
-    assert (fault["message"], fault["advice"]) == ("unknown parameter top", "Known: query, entity, mode.")
+    assert (fault["message"], fault["advice"]) == ("unknown parameter top", "Known: query, entity, row, mode.")
     fault = error(client.post("/api/ask?top=3", json={"query": PEOPLE}), 400)
     assert fault["advice"] == "This path takes no parameters."
 

@@ -58,7 +58,7 @@ def test_a_worker_that_cannot_open_the_run_is_reported(run_folder, tmp_path):
         (broken / name).write_bytes((run_folder / name).read_bytes())
     ended = started(str(broken), "--port", "0")
     assert ended.returncode == 1
-    assert "model.safetensors" in ended.stderr
+    assert "manifest.json" in ended.stderr
     assert "Traceback" not in ended.stderr
 
 

@@ -56,8 +56,8 @@ def test_known_answers_come_first_and_then_predicted_ones(client):
 @pytest.mark.parametrize(
     ("query", "why"),
     [
-        (f"SELECT ?a ?b {{ ?a <{EX}livesIn> ?b }}", "2 variables"),
-        (f"ASK {{ ?a <{EX}livesIn> ?b }}", "ASK has no answers to rank"),
+        (f"SELECT ?a ?b {{ ?a <{EX}livesIn> ?b }}", "Use the mode links"),
+        (f"ASK {{ ?a <{EX}livesIn> ?b }}", "Use the mode links"),
         (f"SELECT ?a {{ ?a <{EX}livesIn> <{EX}nowhere> }}", "no entity"),
         ("SELECT * {}", "No predictions"),
         (f"SELECT * {{ <{EX}person1> <{EX}livesIn> <{EX}city1> }}", "No predictions"),

@@ -99,7 +99,7 @@ def test_another_run_in_its_place_is_not_mixed_with_the_first(served: Running, t
     kill_workers(served)
     assert check(served, tmp_path)[:4] == [503] * 4
     assert len(notes(served)) == 1
-    assert "replaced since the server was started. Restart the server." in notes(served)[0]
+    assert "replaced since the server was started, or its graph has. Restart the server." in notes(served)[0]
 
 
 def test_files_that_are_cut_end_workers_and_not_the_server(served: Running, tmp_path: Path) -> None:

@@ -129,7 +129,7 @@ def test_an_update_is_recognised(text: str) -> None:
         (
             "SELECT ?x {\n ?x foo:bar dbr:a }",
             "line 2, column 5: the prefix foo: is not declared. Begin the query with PREFIX foo: <...>. Known without: "
-            ":, dbo:, dbp:, dbr:, fb:, foaf:, owl:, rdf:, rdfs:, schema:, skos:, wd:, wdt:, xsd:.",
+            ":, bd:, dbo:, dbp:, dbr:, fb:, foaf:, owl:, rdf:, rdfs:, schema:, skos:, wd:, wdt:, wikibase:, xsd:.",
         ),
         ("SELECT ?x WHERE { ?x dbo:guest dbr:a", "line 1, column 17: this { is not closed. Put a } at its end."),
         (

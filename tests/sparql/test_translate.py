@@ -76,10 +76,7 @@ def test_minus_does_not_see_what_comes_after_it(dbpedia: Graph) -> None:
     text = f"SELECT ?x {{ {FELD} {no} ?x dbo:guest ?y . ?y dbo:spouse dbr:Fritz_Feld }}"
     assert isinstance(read(text, dbpedia).query, Intersect)
     error = refusal(text.replace("MINUS", "FILTER NOT EXISTS"), dbpedia)
-    assert str(error).endswith(
-        "NOT EXISTS shares ?x, ?y with the rest of its group; to be predicted, it must share exactly one variable. "
-        "Rename the other variables inside it."
-    )
+    assert "NOT EXISTS shares ?x, ?y with the rest of its group" in str(error)
 
 
 @pytest.mark.parametrize(
