@@ -99,6 +99,7 @@ def test_the_same_triple_has_the_same_confidence_wherever_it_is_shown(world):
                 if ends[1] == "lives" and ends[0] in PEOPLE and not known:
                     alone = there[ends[0]].get(ends[2])
                     assert alone is None or triple.confidence == pytest.approx(alone, abs=DIGITS)
+            for triple in shown:
                 assert ("0%" in status(triple).split()) is ("100%" in status(triple).split()) is False
 
 
